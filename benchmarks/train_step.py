@@ -1,0 +1,297 @@
+"""One training step (forward, backward, Adam) of our encoder, of its peers, and of the matrix products alone.
+
+    python benchmarks/train_step.py                  # widths 160 and 64, about five minutes
+    python benchmarks/train_step.py --width 64 --rounds 50 --json
+
+Every row does the same work on one thread in single precision: 128 samples of 16 tokens (6 symbols plus a learnable
+table), 4 pre-norm layers with one head and a GELU MLP of ratio 4, the answer (4 classes, cross-entropy) read at one
+token, fused Adam. Rounds are interleaved, so that a busy machine slows every row alike. Time is processor time.
+
+Two limits are measured in the same rounds: the matrix products, forward and backward, of the whole encoder (what the
+peers compute) and those that are left when the last layer is computed only at the token that is read (what ours does).
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from placecell.encodings import LearnablePE, Positions
+from placecell.model.encoder import Encoder, Tokens, Transformer
+
+BATCH, N, SYMBOLS, CLASSES, DEPTH, HEADS, RATIO = 128, 16, 6, 4, 4, 1, 4
+OURS, FULL, OWN = "placecell", "products, whole encoder", "products, ours"
+Step = Callable[[], Any]
+
+
+class Ours(nn.Module):
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        encoder = Encoder(d, DEPTH, HEADS, RATIO, norm="pre", activation="gelu")
+        self.model = Transformer(Tokens("symbol", SYMBOLS), LearnablePE(N, d), encoder, d, CLASSES)
+        self.pos = Positions.sequence(N)
+
+    def forward(self, tokens: Tensor, read: Tensor) -> Tensor:
+        return self.model(tokens, self.pos, read[:, None]).outputs[:, 0]  # b classes
+
+
+class Peer(nn.Module):
+    """An encoder of another library between the same embedding, learnable table and readout."""
+
+    def __init__(self, d: int, encoder: nn.Module) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(SYMBOLS, d)
+        self.table = nn.Parameter(0.1 * torch.randn(N, d))
+        self.encoder = encoder
+        self.readout = nn.Linear(d, CLASSES)
+
+    def forward(self, tokens: Tensor, read: Tensor) -> Tensor:
+        y = self.encoder(self.embedding(tokens) + self.table)  # b n d
+        return self.readout(y[torch.arange(len(y)), read])  # b classes
+
+
+def torch_encoder(d: int) -> nn.Module:
+    layer = nn.TransformerEncoderLayer(d, HEADS, RATIO * d, 0.0, "gelu", batch_first=True, norm_first=True)
+    return Peer(d, nn.TransformerEncoder(layer, DEPTH, nn.LayerNorm(d), enable_nested_tensor=False))
+
+
+def x_encoder(d: int) -> nn.Module:
+    from x_transformers import Encoder as XEncoder
+
+    return Peer(d, XEncoder(dim=d, depth=DEPTH, heads=HEADS, attn_dim_head=d // HEADS, ff_mult=RATIO, attn_flash=True))
+
+
+MODELS: dict[str, Callable[[int], nn.Module]] = {
+    OURS: Ours,
+    "nn.TransformerEncoder": torch_encoder,
+    "x-transformers": x_encoder,
+}
+
+
+def train_step(model: nn.Module, compiled: bool) -> Step:
+    """A training step of `model` on a fixed batch."""
+    draw = torch.Generator().manual_seed(0)
+    tokens = torch.randint(SYMBOLS, (BATCH, N), generator=draw)
+    read = torch.randint(N, (BATCH,), generator=draw)
+    target = torch.randint(CLASSES, (BATCH,), generator=draw)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+
+    def loss() -> Tensor:
+        return F.cross_entropy(model(tokens, read), target)
+
+    run = torch.compile(loss, dynamic=False) if compiled else loss
+
+    def step() -> None:
+        optimizer.zero_grad()
+        run().backward()
+        optimizer.step()
+
+    return step
+
+
+def products(d: int, last_at_probe: bool) -> Step:
+    """Every matrix product of a training step and nothing else, each with operands and a result of its own."""
+    rows, calls = BATCH * N, []
+
+    def linear(m: int, i: int, o: int) -> None:
+        x, w, y = torch.randn(m, i), torch.randn(o, i), torch.randn(m, o)  # y stands for its gradient too
+        gx, gw = torch.empty(m, i), torch.empty(o, i)
+        calls.append(lambda: torch.mm(x, w.t(), out=y))
+        calls.append(lambda: torch.mm(y, w, out=gx))
+        calls.append(lambda: torch.mm(y.t(), x, out=gw))
+
+    def attention(queries: int) -> None:
+        e, b = d // HEADS, BATCH * HEADS
+        q, k, v, y = (torch.randn(b, m, e) for m in (queries, N, N, queries))
+        gq, gk, gv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+        p, gp = torch.randn(b, queries, N), torch.empty(b, queries, N)
+        calls.append(lambda: torch.bmm(q, k.mT, out=p))
+        calls.append(lambda: torch.bmm(p, v, out=y))
+        calls.append(lambda: torch.bmm(y, v.mT, out=gp))
+        calls.append(lambda: torch.bmm(p.mT, y, out=gv))
+        calls.append(lambda: torch.bmm(p, k, out=gq))
+        calls.append(lambda: torch.bmm(p.mT, q, out=gk))
+
+    for layer in range(DEPTH):
+        at_probe = last_at_probe and layer == DEPTH - 1
+        m = BATCH if at_probe else rows
+        if at_probe:
+            linear(m, d, d)  # q
+            linear(rows, d, 2 * d)  # k, v
+        else:
+            linear(rows, d, 3 * d)
+        attention(m // BATCH)
+        linear(m, d, d)
+        linear(m, d, RATIO * d)
+        linear(m, RATIO * d, d)
+    linear(BATCH, d, CLASSES)
+
+    def step() -> None:
+        for call in calls:
+            call()
+
+    return step
+
+
+@dataclass
+class Row:
+    """One thing that is timed: seconds of processor time a step."""
+
+    name: str
+    mode: str  # eager, compiled, or a dash for the limits
+    step: Step | None = None
+    warm_up: float = 0.0  # seconds from nothing to the second step, by the clock on the wall
+    seconds: list[float] = field(default_factory=list)
+    failure: str = ""
+
+
+def warm(row: Row, make: Callable[[], Step]) -> Row:
+    """Build the step and run it twice, which compiles it; what cannot run says why."""
+    print(f"warming up {row.name} ({row.mode})", file=sys.stderr)
+    start = time.perf_counter()
+    try:
+        row.step = make()
+        row.step()
+        row.step()
+    except Exception as error:  # a peer that cannot run is a row of the table, not the end of the benchmark
+        row.step, row.failure = None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    row.warm_up = time.perf_counter() - start
+    return row
+
+
+def measure(d: int, rounds: int) -> list[Row]:
+    torch.manual_seed(0)
+    torch._dynamo.reset()  # or what was compiled for another width would change what is compiled for this one
+    rows = [warm(Row(name, "-"), lambda own=own: products(d, own)) for name, own in ((FULL, False), (OWN, True))]
+    for name, make in MODELS.items():
+        for mode in ("eager", "compiled"):
+            rows.append(warm(Row(name, mode), lambda make=make, mode=mode: train_step(make(d), mode == "compiled")))
+    gc.disable()
+    for done in range(rounds):
+        if done % 10 == 0:
+            print(f"width {d}: round {done} of {rounds}", file=sys.stderr)
+        for row in rows:
+            if row.step is not None:
+                start = time.process_time()
+                row.step()
+                row.seconds.append(time.process_time() - start)
+    gc.enable()
+    return rows
+
+
+def report(d: int, rows: list[Row]) -> dict[str, Any]:
+    """What was measured, as plain values: quartiles in milliseconds, and medians as multiples of both limits."""
+    limit = {row.name: median(row.seconds) for row in rows if row.name in (FULL, OWN)}
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        entry: dict[str, Any] = {"name": row.name, "mode": row.mode, "warm_up_s": round(row.warm_up, 2)}
+        if row.failure:
+            found.append(entry | {"failure": row.failure})
+            continue
+        low, middle, high = quantiles(row.seconds, n=4)
+        entry |= {"ms": round(1e3 * middle, 3), "quartiles_ms": [round(1e3 * low, 3), round(1e3 * high, 3)]}
+        entry |= {"x_own": round(middle / limit[OWN], 3), "x_full": round(middle / limit[FULL], 3)}
+        found.append(entry)
+    timed = [entry for entry in found if "ms" in entry and entry["name"] not in (FULL, OWN)]
+    best = min((entry for entry in timed if entry["name"] == OURS), key=lambda entry: entry["ms"], default=None)
+    peer = min((entry for entry in timed if entry["name"] != OURS), key=lambda entry: entry["ms"], default=None)
+    result: dict[str, Any] = {"width": d, "rows": found}
+    if best and peer:
+        result["ours"], result["fastest_peer"] = (f"{entry['name']} {entry['mode']}" for entry in (best, peer))
+        result["throughput_ratio"] = round(peer["ms"] / best["ms"], 3)
+    return result
+
+
+def show(result: dict[str, Any], console: Console) -> None:
+    table = Table(title=f"One training step, width {result['width']}")
+    table.add_column("")
+    table.add_column("mode")
+    for column in ("ms (quartiles)", "× products, ours", "× products, whole", "warm-up (s)"):
+        table.add_column(column, justify="right")
+    for row in result["rows"]:
+        if "failure" in row:
+            table.add_row(row["name"], row["mode"], f"could not run: {row['failure']}")
+            continue
+        low, high = row["quartiles_ms"]
+        spread = f"{row['ms']:.1f} ({low:.1f}–{high:.1f})"
+        table.add_row(
+            row["name"], row["mode"], spread, f"{row['x_own']:.2f}", f"{row['x_full']:.2f}", f"{row['warm_up_s']:.1f}"
+        )
+    console.print(table)
+    if "throughput_ratio" in result:
+        ours, peer, ratio = result["ours"], result["fastest_peer"], result["throughput_ratio"]
+        console.print(f"Throughput of {ours}: {ratio:.2f} × that of the fastest peer, {peer}.\n")
+
+
+def keep_memory() -> bool:
+    """Let glibc keep freed memory instead of handing it back and faulting it in again at each step; for every row."""
+    if platform.libc_ver()[0] != "glibc":
+        return False
+    trim_threshold, mmap_threshold = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
+    libc = ctypes.CDLL(None)
+    return bool(libc.mallopt(trim_threshold, 1 << 30)) and bool(libc.mallopt(mmap_threshold, 1 << 30))
+
+
+def machine(kept: bool) -> dict[str, Any]:
+    """The kind of machine and the versions that the figures belong to."""
+    info = Path("/proc/cpuinfo")
+    names = [line for line in info.read_text().splitlines() if "model name" in line] if info.exists() else []
+    try:
+        peer = version("x-transformers")
+    except PackageNotFoundError:
+        peer = "not installed"
+    return {
+        "cpu": names[0].split(":")[1].strip() if names else platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "x-transformers": peer,
+        "freed_memory_kept": kept,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--width", type=int, nargs="+", default=[160, 64])
+    parser.add_argument("--rounds", type=int, default=40, help="at least 2")
+    parser.add_argument("--json", action="store_true", help="plain values on stdout instead of tables")
+    parser.add_argument("--default-malloc", action="store_true", help="leave the memory allocator as it is")
+    args = parser.parse_args()
+    if args.rounds < 2 or min(args.width) < 1:
+        parser.error("--rounds must be at least 2 and --width at least 1")
+    torch.set_num_threads(1)
+    kept = not args.default_malloc and keep_memory()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = empty  # so that the warm-up is that of a first run
+        results = [report(d, measure(d, args.rounds)) for d in args.width]
+    if args.json:
+        print(json.dumps({"machine": machine(kept), "rounds": args.rounds, "results": results}, indent=2))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(", ".join(f"{key}: {value}" for key, value in machine(kept).items()) + "\n")
+    for result in results:
+        show(result, console)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""`python -m placecell` is the command line."""
+
+from placecell.cli import main
+
+main()

@@ -1,0 +1,151 @@
+"""Means over seeds with intervals, paired differences, rank correlation over σ, and permutation p-values."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from placecell.errors import InputError
+
+Array = NDArray[np.float64]
+RESAMPLES = 9999
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its confidence interval; `method` says how the interval was made.
+
+    `method` is "BCa", "percentile", "constant" (all values equal: the interval is that value), "too few
+    values" (fewer than three: `low` and `high` are NaN) or "undefined" (nothing to estimate: all three are
+    NaN).
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    method: str
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Mean of a − b over pairs, and the two-sided sign-flip p-value of "the two do not differ"."""
+
+    interval: Interval
+    p: float
+
+
+def finite(name: str, values: ArrayLike, ndim: int) -> Array:
+    """`values` as a float64 array; an error unless it has `ndim` axes, is not empty and is finite."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != ndim or array.size == 0:
+        raise InputError(f"{name}: expected a non-empty array with {ndim} axes, found shape {array.shape}")
+    bad = int(np.count_nonzero(~np.isfinite(array)))
+    if bad:
+        raise InputError(f"{name}: expected finite numbers, found {bad} NaN or infinite of {array.size}")
+    return array
+
+
+def permutation_p(observed: ArrayLike, null: Array) -> Array:
+    """(1 + #{null ≥ observed}) / (1 + m) along the first axis of `null` (m, ...); NaN when m = 0."""
+    if len(null) == 0:
+        return np.full(null.shape[1:], np.nan)
+    reached = null >= np.asarray(observed) - 1e-9  # equal up to rounding counts as reached
+    p: Array = (1 + reached.sum(axis=0)) / (1 + len(null))
+    return p
+
+
+def bootstrap_interval(values: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> Interval:
+    """The mean of `values` (m,) with its bias-corrected, accelerated (BCa) bootstrap interval.
+
+    Where BCa is not defined the percentile interval stands in, and `method` says so. With very few values any
+    bootstrap interval is too narrow: five seeds cover the true mean less often than `level` promises.
+    """
+    sample = finite("values", values, 1)
+    _check_level(level)
+    mean = float(sample.mean())
+    if len(sample) < 3:
+        return Interval(mean, np.nan, np.nan, level, "too few values")
+    spread = float(np.ptp(sample))
+    if spread <= 1e-12 * np.abs(sample).max():
+        return Interval(mean, mean, mean, level, "constant")
+    standard = (sample - mean) / spread  # the interval moves and scales along, and nothing underflows
+    for method in ("BCa", "percentile"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+            found = stats.bootstrap(
+                (standard,), np.mean, n_resamples=RESAMPLES, confidence_level=level, method=method,
+                random_state=rng,
+            ).confidence_interval  # fmt: skip
+        if np.isfinite(found.low) and np.isfinite(found.high):
+            break
+    return Interval(mean, mean + spread * float(found.low), mean + spread * float(found.high), level, method)
+
+
+def paired_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> PairedDifference:
+    """Mean of a − b (m,), paired by position, with its interval and sign-flip p-value.
+
+    Under "no difference" the members of a pair may be swapped. Up to 13 pairs all 2**m swaps are tried and
+    p is exact, so that it cannot be below 2 / 2**m; beyond that 9999 random ones are.
+    """
+    first, second = finite("a", a, 1), finite("b", b, 1)
+    if first.shape != second.shape:
+        raise InputError(f"b: expected {first.shape[0]} values to pair with a, found {second.shape[0]}")
+    interval = bootstrap_interval(first - second, rng, level)
+    if len(first) == 1:
+        return PairedDifference(interval, 1.0)
+    test = stats.permutation_test(
+        (first, second), _mean_difference, permutation_type="samples", vectorized=True,
+        n_resamples=RESAMPLES, random_state=rng,
+    )  # fmt: skip
+    return PairedDifference(interval, float(test.pvalue))
+
+
+def spearman_interval(
+    x_by_seed: ArrayLike, y_by_seed: ArrayLike, rng: np.random.Generator, level: float = 0.95
+) -> Interval:
+    """Spearman's ρ over σ between two quantities averaged over seeds, with its interval over seeds.
+
+    Both arguments are (σ, seeds), and column k of both is the same seed: ρ = spearman(mean_k x, mean_k y).
+    The percentile interval comes from drawing whole seeds with replacement, so it holds for these σ and
+    other seeds. Draws in which one of the means is the same at every σ have no ρ and are left out.
+    """
+    x, y = finite("x_by_seed", x_by_seed, 2), finite("y_by_seed", y_by_seed, 2)
+    _check_level(level)
+    if x.shape != y.shape or len(x) < 3:
+        raise InputError(
+            f"x_by_seed, y_by_seed: expected the same shape (σ, seeds) with at least 3 σ, found {x.shape} and {y.shape}"
+        )
+    seeds = x.shape[1]
+    estimate = float(_spearman(x.mean(axis=1), y.mean(axis=1)))
+    if not np.isfinite(estimate):
+        return Interval(estimate, np.nan, np.nan, level, "undefined")
+    if seeds < 3:
+        return Interval(estimate, np.nan, np.nan, level, "too few values")
+    drawn = rng.integers(seeds, size=(RESAMPLES, seeds))
+    draws = _spearman(x[:, drawn].mean(axis=2), y[:, drawn].mean(axis=2))  # (RESAMPLES,)
+    low, high = np.quantile(draws[np.isfinite(draws)], [(1 - level) / 2, (1 + level) / 2])
+    return Interval(estimate, float(low), float(high), level, "percentile")
+
+
+def _spearman(x: Array, y: Array) -> Array:
+    """Rank correlation along the first axis; NaN where one side is constant (rounding apart)."""
+    x, y = (stats.rankdata(np.round(v / (np.abs(v).max() or 1.0), 12), axis=0) for v in (x, y))
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    norm = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    rho: Array = np.where(norm > 0, (x * y).sum(axis=0) / np.where(norm > 0, norm, 1.0), np.nan)
+    return rho
+
+
+def _mean_difference(a: Array, b: Array, axis: int) -> Array:
+    mean: Array = (a - b).mean(axis=axis)
+    return mean
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level: expected a number between 0 and 1, found {level}")

@@ -1,0 +1,168 @@
+"""The command line: options here, what they do in `verbs`. torch is not imported until a verb needs it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import typing
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from placecell import tasks, verbs
+from placecell.config import Key, keys
+from placecell.errors import InputError, unknown
+
+GROUPS = {
+    "": "seeds and transplants",
+    "data": "the task",
+    "encoding": "the positional encoding",
+    "model": "the encoder",
+    "train": "training",
+}
+EXAMPLES = """Positional encodings that transformers learn and people can read.
+
+  placecell list                                   what there is
+  placecell run latin_square                       train one model (preset quick)
+  placecell run latin_square --sigma 2             the same with a large initial table
+  placecell run latin_square --help                every setting of that task
+  placecell sweep latin_square                     the finding: all encodings, several σ and seeds
+  placecell analyse runs/latin_square-quick        what the sweep found, as tables and figures
+  placecell transplant latin_square                is it the table that generalises?
+  placecell evaluate RUN --items taskData.mat      a trained model beside people"""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, but a mistake is an `InputError`: one sentence that says what to do."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs |= {"allow_abbrev": False, "formatter_class": argparse.RawDescriptionHelpFormatter}
+        super().__init__(**kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see `{self.prog} --help`.")
+
+    def options(self) -> list[str]:
+        return [text for action in self._actions for text in action.option_strings]
+
+
+def main() -> None:
+    """Entry point of `placecell`."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        parser, known = build_parser(argv)
+        args, left = parser.parse_known_args(argv)
+        if args.verb is None:
+            parser.print_help()
+            return verbs.DONE
+        if hasattr(args, "task"):
+            tasks.check(args.task)  # before the options, which depend on it
+        if left:
+            raise unknown("option", left[0].split("=")[0], known[args.verb].options())
+        for name, default in EVERYWHERE.items():
+            setattr(args, name, getattr(args, name, default))
+        code: int = args.function(args)
+        return code
+    except InputError as error:
+        print(f"placecell: {error}", file=sys.stderr)
+        return verbs.BAD_INPUT
+    except KeyboardInterrupt:
+        print("placecell: stopped at once; what was saved before is still there.", file=sys.stderr)
+        return verbs.INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away, as `head` does
+        sys.stderr.close()
+        return verbs.DONE
+
+
+EVERYWHERE = {"json": False, "device": "auto", "seed": None, "out": None, "threads": "1"}
+
+
+def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
+    """The parser, and that of each verb. The settings shown are those of the task and preset that `argv` names."""
+    common = Parser(add_help=False)
+    everywhere = common.add_argument_group("everywhere")
+    for flag, metavar, about in (
+        ("--device", "NAME", "auto, cpu, cuda or mps (default: auto)"),
+        ("--seed", "N", "seed of a run (default: 0)"),
+        ("--out", "FOLDER", "where results go (default: below runs/)"),
+        ("--threads", "N", "threads of one run (default: 1, which repeats bit for bit)"),
+    ):
+        everywhere.add_argument(flag, default=argparse.SUPPRESS, help=about, metavar=metavar)
+    about_json = "results as JSON on standard output"
+    everywhere.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=about_json)
+
+    parser = Parser(prog="placecell", parents=[common], description=EXAMPLES)
+    parser.set_defaults(verb=None)
+    found = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    known: dict[str, Parser] = {}
+
+    def verb(name: str, function: Callable[[argparse.Namespace], int], help: str, usage: str) -> Parser:
+        about = " ".join((function.__doc__ or "").split())
+        usage = f"placecell {name} {usage}"
+        known[name] = found.add_parser(name, parents=[common], help=help, description=about, usage=usage)
+        known[name].set_defaults(verb=name, function=function)
+        return known[name]
+
+    run = verb("run", verbs.run_verb, "train one model", "TASK [--preset NAME] [--KEY VALUE ...]")
+    run.add_argument("--compile", action="store_true", help="compile the model first (pays on long runs)")
+    sweep = verb("sweep", verbs.sweep_verb, "train many", "TASK [--preset NAME] [--KEY VALUE,VALUE ...] [--seeds N]")
+    sweep.add_argument("--dry-run", action="store_true", help="list the runs and train none")
+    transplant = verb(
+        "transplant", verbs.transplant_verb, "the causal check", "TASK [--preset NAME] [--small σ] [--large σ]"
+    )
+    transplant.add_argument("--small", type=float, default=0.1, metavar="X", help="σ of the first donor (default: 0.1)")
+    transplant.add_argument("--large", type=float, default=2.0, metavar="X", help="σ of the second (default: 2)")
+    for many in (sweep, transplant):
+        many.add_argument("--seeds", metavar="N", help="the seeds 0 to N−1 (default: the preset's)")
+        many.add_argument("--workers", metavar="N", help="processes (default: one a core)")
+    for configured in (run, sweep, transplant):
+        add_configuration(configured, argv)
+    analyse = verb("analyse", verbs.analyse_verb, "what a sweep found", "FOLDER [--out FOLDER]")
+    analyse.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
+    evaluate = verb("evaluate", verbs.evaluate_verb, "score finished runs", "RUN ... [--items FILE] [--human FILE]")
+    evaluate.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
+    evaluate.add_argument("--items", type=Path, metavar="FILE", help="items used with people (.mat or .csv)")
+    evaluate.add_argument("--human", type=Path, metavar="FILE", help="people's accuracy item by item (.csv)")
+    verb("list", verbs.list_verb, "encodings, tasks and presets", "[--json]")
+    return parser, known
+
+
+def add_configuration(parser: Parser, argv: Sequence[str]) -> None:
+    """TASK, --preset, --config, and a flag for every key of the configuration that they lead to."""
+    parser.add_argument("task", metavar="TASK", help=f"one of: {', '.join(tasks.available())}")
+    parser.add_argument("--preset", default="quick", metavar="NAME", help="settings to start from (default: quick)")
+    about = "a TOML file to start from instead, such as a run's config.toml"
+    parser.add_argument("--config", type=Path, metavar="FILE", help=about)
+    named = [word for word in argv if word in tasks.available()]
+    if not named:
+        parser.epilog = f"Name a task to see its settings: {parser.prog} TASK --help"
+        return
+    first = Parser(add_help=False)
+    first.add_argument("--preset", default="quick")
+    first.add_argument("--config", type=Path)
+    start, _ = verbs.base_config(named[0], **vars(first.parse_known_args(argv)[0]))
+    groups = {section: parser.add_argument_group(title) for section, title in GROUPS.items()}
+    for name, key in keys(start).items():
+        if name == "seed":  # stands among the options that every verb has
+            continue
+        flag, default = f"--{name.replace('_', '-')}", "" if key.value is None else f" (default: {key.value})"
+        groups[key.section].add_argument(
+            flag,
+            dest=f"key:{name}",
+            metavar=_metavar(key),
+            default=argparse.SUPPRESS,
+            help=(key.help + default).replace("%", "%%"),
+        )
+
+
+def _metavar(key: Key) -> str:
+    inner = [arg for arg in typing.get_args(key.type) if arg is not type(None)]
+    if inner and typing.get_origin(inner[0]) is typing.Literal:
+        inner = list(typing.get_args(inner[0]))
+    if inner and not isinstance(inner[0], type):
+        return "{" + ",".join(map(str, inner)) + "}"
+    return {int: "N", float: "X", str: "TEXT", bool: "true|false"}[inner[0] if inner else key.type]

@@ -1,0 +1,287 @@
+"""Configuration: frozen dataclasses, TOML in and out, overrides by flag, and the content hash that names a run.
+
+A key is known by its own name alone (`sigma`, `heads`, `lr`), whichever section it stands in; a section that
+has a `name` is known by its own (`encoding` means `encoding.name`). Standard library only, so that the command
+line can answer --help at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self, cast
+
+from placecell.errors import InputError, unknown
+
+
+def option(default: Any, help: str) -> Any:
+    """A dataclass field with the sentence that --help shows for it."""
+    return field(default=default, metadata={"help": help})
+
+
+def _require(ok: bool, message: str) -> None:
+    if not ok:
+        raise InputError(message)
+
+
+@dataclass(frozen=True)
+class EncodingConfig:
+    """The positional encoding. What is not set takes the encoding's default; what it does not read is cleared."""
+
+    name: str = option("learnable", "positional encoding; `placecell list` shows all")
+    sigma: float | None = option(None, "standard deviation of the initial table")
+    axes: int | None = option(None, "coordinate axes: 1 reads the token's index (default: the task's own axes)")
+    base: float | None = option(None, "base of the sinusoidal and rotary frequencies")
+    max_distance: int | None = option(None, "differences of position beyond this are clipped (relative)")
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None:
+            _require(
+                math.isfinite(self.sigma) and self.sigma >= 0,
+                f"sigma must be a finite number of at least 0 (a standard deviation), not {self.sigma}.",
+            )
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The encoder."""
+
+    width: int = option(64, "width d of the encoder")
+    depth: int = option(4, "layers")
+    heads: int = option(1, "attention heads; they share the width")
+    mlp_ratio: float = option(4.0, "hidden width of the MLP as a multiple of the width")
+    norm: Literal["pre", "post"] = option("pre", "layer norm before or after each block")
+    activation: Literal["gelu", "relu"] = option("gelu", "activation of the MLP")
+    token_sigma: float = option(0.25, "standard deviation of the initial symbol embeddings")
+
+    def __post_init__(self) -> None:
+        for key in ("width", "depth", "heads"):
+            _require(getattr(self, key) >= 1, f"{key} must be at least 1, not {getattr(self, key)}.")
+        _require(
+            self.width % self.heads == 0,
+            f"the width must be divisible by the heads: width {self.width}, heads {self.heads}.",
+        )
+        for name in ("mlp_ratio", "token_sigma"):
+            value = getattr(self, name)
+            _require(math.isfinite(value) and value > 0, f"{name} must be a finite number above 0, not {value}.")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """The optimizer and how long it runs."""
+
+    optimizer: Literal["adam", "adamw", "sgd"] = option("adam", "optimizer; sgd uses `momentum`")
+    lr: float = option(1e-3, "learning rate")
+    pe_lr: float | None = option(None, "learning rate of the positional encoding (default: lr)")
+    steps: int = option(1000, "training steps")
+    batch_size: int = option(128, "samples a step")
+    warmup: int = option(0, "steps over which the learning rate rises from 0")
+    schedule: Literal["constant", "cosine"] = option("constant", "learning rate after the warm-up; cosine falls to 0")
+    clip: float | None = option(None, "largest norm of the gradient (default: no clipping)")
+    momentum: float = option(0.9, "momentum of sgd")
+    weight_decay: float = option(0.0, "weight decay of everything but the positional encoding")
+    pe_weight_decay: float = option(0.0, "weight decay of the positional encoding")
+    eval_every: int = option(100, "steps between evaluations")
+    eval_train: int = option(3000, "training samples scored in an evaluation, at most")
+    patience: int | None = option(None, "stop after this many evaluations without a lower loss (default: never)")
+    patience_split: Literal["train", "valid"] = option("train", "the split whose loss `patience` watches")
+
+    def __post_init__(self) -> None:
+        for key in ("lr", "pe_lr", "clip", "momentum", "weight_decay", "pe_weight_decay"):
+            value = getattr(self, key)
+            _require(
+                value is None or (math.isfinite(value) and value >= 0),
+                f"{key} must be a finite number of at least 0, not {value}.",
+            )
+        _require(self.lr > 0, f"lr must be above 0, not {self.lr}.")
+        for key in ("steps", "batch_size", "eval_every", "eval_train"):
+            _require(getattr(self, key) >= 1, f"{key} must be at least 1, not {getattr(self, key)}.")
+        _require(0 <= self.warmup <= self.steps, f"warmup must be 0 to steps ({self.steps}), not {self.warmup}.")
+        _require(self.patience is None or self.patience >= 1, f"patience must be at least 1, not {self.patience}.")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run's result. Where it runs (device, threads, folder) is not part of it."""
+
+    task: str
+    data: Any  # the task's own Config
+    encoding: EncodingConfig = field(default_factory=EncodingConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    seed: int = option(0, "seed of the run; the three below follow it unless given")
+    pe_seed: int | None = option(None, "seed of the positional encoding's initial table")
+    weights_seed: int | None = option(None, "seed of all other initial weights")
+    data_seed: int | None = option(None, "seed of the order of the training samples")
+    donor: str | None = option(None, "name of a finished run in the same folder whose table is taken over")
+    donor_change: Literal["kept", "shuffled", "norms"] | None = option(
+        None, "the donor's table as it is, with its rows shuffled, or random rows of the same norms"
+    )
+
+    def __post_init__(self) -> None:
+        _require(self.donor_change is None or self.donor is not None, "donor_change needs a donor.")
+
+    def seed_of(self, stream: Literal["pe", "weights", "data"]) -> int:
+        """The seed of one of the three streams of random numbers."""
+        own: int | None = getattr(self, f"{stream}_seed")
+        return self.seed if own is None else own
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "the configuration") -> Self:
+        """A configuration from nested plain values; unknown keys and wrong types are refused."""
+        from placecell import tasks  # here, because a task's folder imports this module for its Config
+
+        task = values.get("task")
+        _require(isinstance(task, str), f"{where}: `task` must name a task, found {task!r}.")
+        return _from_dict(cls, values, where, {"data": tasks.config_class(str(task))})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Nested plain values; what is None (not set, not read) is left out."""
+        plain: dict[str, Any] = asdict(self)
+        for key in keys(self).values():
+            if key.value is not None and float in (key.type, *typing.get_args(key.type)):
+                plain[key.section][key.leaf] = float(key.value)  # 1 and 1.0 are one number, and one hash
+        return _without_none(plain)
+
+    def to_toml(self) -> str:
+        """The configuration as TOML that `from_toml` reads back unchanged."""
+        plain = self.to_dict()
+        sections = {key: value for key, value in plain.items() if isinstance(value, dict)}
+        lines = [f"{key} = {_toml(value)}" for key, value in plain.items() if key not in sections]
+        for name, section in sections.items():
+            lines += ["", f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in section.items())]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_toml(cls, path: Path) -> Self:
+        return cls.from_dict(read_toml(path), str(path))
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits of the content's sha256."""
+        content = json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+    @property
+    def name(self) -> str:
+        """The run's name: its task and its content hash."""
+        return f"{self.task}-{self.hash}"
+
+    def override(self, values: Mapping[str, Any], where: str = "command line") -> Self:
+        """This configuration with keys set by their short names; text is read as the key's type."""
+        known = keys(self)
+        changes: dict[str, dict[str, Any]] = {}
+        for key, value in values.items():
+            if key not in known:
+                raise unknown(f"key ({where})", key, known)
+            new = coerce(value, known[key].type, f"{where}: {key}")
+            changes.setdefault(known[key].section, {})[known[key].leaf] = new
+        own = changes.pop("", {})  # each section is changed at once, so that only the result is judged
+        sections = {name: replace(getattr(self, name), **change) for name, change in changes.items()}
+        return replace(self, **cast(Any, own | sections))
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a configuration: where it stands, its type, its value now, and the sentence that explains it."""
+
+    section: str
+    leaf: str
+    type: Any
+    value: Any
+    help: str
+
+
+def keys(config: RunConfig) -> dict[str, Key]:
+    """Every key of a configuration by its short name (a section's `name` by the section's)."""
+    found: dict[str, Key] = {}
+    for section in ("", "data", "encoding", "model", "train"):
+        owner = getattr(config, section) if section else config
+        hints = typing.get_type_hints(type(owner))
+        for f in fields(owner):
+            value = getattr(owner, f.name)
+            if is_dataclass(value) or (not section and f.name == "task"):
+                continue
+            key = section if f.name == "name" else f.name
+            if key in found:
+                raise ValueError(f"two configuration keys are called {key!r}")
+            found[key] = Key(section, f.name, hints[f.name], value, f.metadata.get("help", ""))
+    return found
+
+
+def coerce(value: Any, hint: Any, where: str) -> Any:
+    """`value` as the type `hint`; text, as the command line gives it, is read."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            return None
+        return coerce(value, next(arg for arg in args if arg is not type(None)), where)
+    if origin is Literal:
+        if value not in args:
+            raise unknown(f"value ({where})", str(value), map(str, args))
+        return value
+    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[hint]
+    refused = InputError(f"{where} must be {wanted}, not {value!r}.")
+    if hint is bool:
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if not isinstance(value, bool):
+            raise refused
+    elif hint is str:
+        if not isinstance(value, str):
+            raise refused
+    else:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise refused
+        try:
+            number = float(value)
+            if hint is int:
+                if number != int(number):
+                    raise refused
+                return int(value)
+            return number
+        except (ValueError, OverflowError):
+            raise refused from None
+    return value
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file, or a sentence about why it cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}.") from None
+
+
+def _from_dict(cls: Any, values: Mapping[str, Any], where: str, sections: Mapping[str, Any]) -> Any:
+    hints = typing.get_type_hints(cls) | dict(sections)
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in hints:
+            raise unknown(f"key in {where}", key, hints)
+        if is_dataclass(hints[key]):
+            if not isinstance(value, Mapping):
+                raise InputError(f"{where}: `{key}` must be a section, found {value!r}.")
+            given[key] = _from_dict(hints[key], value, f"{where} [{key}]", {})
+        else:
+            given[key] = coerce(value, hints[key], f"{where}: {key}")
+    for name, cls_of in sections.items():
+        given.setdefault(name, cls_of())
+    return cls(**given)
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: _without_none(v) if isinstance(v, dict) else v for k, v in values.items() if v is not None}

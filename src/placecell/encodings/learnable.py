@@ -1,0 +1,78 @@
+"""The learnable table of the paper, and the same table held fixed."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from placecell.encodings.base import Encoding, Positions, check_sigma, check_size, fill_normal, register
+
+
+class _Table(Encoding):
+    """x + P[index], with P an n × d table drawn from N(0, σ²)."""
+
+    weight: Tensor
+
+    def __init__(self, n: int, d: int, sigma: float) -> None:
+        super().__init__()
+        self.n, self.d, self.sigma = check_size("n", n), check_size("d", d), check_sigma(sigma)
+
+    def embed(self, x: Tensor, pos: Positions) -> Tensor:
+        return x + self.weight[pos.index]
+
+    def table(self, pos: Positions) -> Tensor:
+        return self.weight[pos.index]
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        fill_normal(self.weight, self.sigma, generator)
+
+    def extra_repr(self) -> str:
+        return f"{self.n}, {self.d}, sigma={self.sigma:g}"
+
+
+@register("learnable")
+class LearnablePE(_Table):
+    """A table that is learned: x_i + P_i, P_ij ~ N(0, σ²) at the start.
+
+    σ is the standard deviation of what enters the network: no factor is hidden in `forward`. Small σ (0.1)
+    lets the table become a map of where tokens are; PyTorch's default for an embedding is σ = 1.
+    Source: Ito et al., arXiv 2406.08272; Gehring et al., arXiv 1705.03122, for learned positions as such.
+
+    >>> pe = LearnablePE(16, 64, sigma=0.1)
+    >>> pe(torch.zeros(8, 16, 64)).shape
+    torch.Size([8, 16, 64])
+    """
+
+    def __init__(
+        self,
+        n: int,
+        d: int,
+        sigma: float = 0.1,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(n, d, sigma)
+        self.weight = nn.Parameter(torch.empty(n, d, device=device, dtype=dtype))
+        self.reset_parameters()
+
+
+@register("random")
+class RandomPE(_Table):
+    """A table that stays as drawn: x_i + P_i with P_ij ~ N(0, σ²), never trained. The control for learning.
+
+    Source: Ito et al., arXiv 2406.08272 (as a baseline).
+    """
+
+    def __init__(
+        self,
+        n: int,
+        d: int,
+        sigma: float = 1.0,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(n, d, sigma)
+        self.register_buffer("weight", torch.empty(n, d, device=device, dtype=dtype))
+        self.reset_parameters()

@@ -1,0 +1,47 @@
+"""Rotary encoding over any number of coordinate axes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from placecell.encodings.base import Encoding, Positions, check_size, head_width, register
+from placecell.encodings.sinusoidal import angles, check_base
+from placecell.errors import InputError
+
+
+@register("rotary")
+class RotaryPE(Encoding):
+    """Queries and keys turned by their position: each pair (x_2i, x_2i+1) by the angle p · base^(−2i/m).
+
+    The score of two tokens then depends on the difference of their positions only. The head width is shared
+    evenly by the axes, m = e / c channels each. Source: Su et al., arXiv 2104.09864 (one axis).
+    """
+
+    def __init__(
+        self,
+        d: int,
+        heads: int = 1,
+        axes: int = 1,
+        base: float = 10000.0,
+        *,
+        device: torch.device | str | None = None,  # nothing is stored: taken so that every encoding is built alike
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.e, self.axes, self.base = head_width(d, heads), check_size("axes", axes), check_base(base)
+        if self.e % (2 * axes):
+            raise InputError(
+                f"rotary needs a head width divisible by 2 for each axis ({2 * axes}): "
+                f"width {d} / heads {heads} = {self.e}."
+            )
+
+    def rotate(self, x: Tensor, pos: Positions) -> Tensor:
+        turns = angles(pos.along(self.axes), self.e // self.axes, self.base)  # ... n c m/2
+        turns = turns.flatten(-2).unsqueeze(-3)  # ... 1 n e/2
+        cos, sin = turns.cos().to(x.dtype), turns.sin().to(x.dtype)
+        even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)  # b h n e/2, twice
+        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1).flatten(-2)
+
+    def extra_repr(self) -> str:
+        return f"e={self.e}, axes={self.axes}, base={self.base:g}"

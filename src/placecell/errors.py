@@ -1,0 +1,18 @@
+"""The one exception for input that cannot be used; the command line prints it as a sentence and exits with 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """What was given cannot be used. The message names it, what was expected and what was found."""
+
+
+def unknown(kind: str, given: str, known: Iterable[str]) -> InputError:
+    """An error for a name that does not exist, with the nearest one that does."""
+    names = sorted(known)
+    near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}."
+    return InputError(f"unknown {kind} {given!r}: {hint}")

@@ -1,0 +1,60 @@
+"""Self-attention: the one caller of an encoding's hooks inside the layers."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from placecell.encodings.base import Encoding, Positions, head_width
+
+
+class Attention(nn.Module):
+    """Multi-head self-attention over tokens whose positions an `Encoding` explains."""
+
+    def __init__(self, d: int, heads: int = 1) -> None:
+        super().__init__()
+        self.heads, self.e = heads, head_width(d, heads)
+        self.qkv = nn.Linear(d, 3 * d)
+        self.out = nn.Linear(d, d)
+
+    def _split(self, x: Tensor) -> Tensor:
+        b, n, _ = x.shape
+        return x.view(b, n, self.heads, self.e).transpose(1, 2)  # b n d -> b h n e
+
+    def _project(self, x: Tensor, x_q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries of x_q (b q d), keys and values of x (b n d)."""
+        if x_q is x:
+            q, k, v = self.qkv(x).chunk(3, dim=-1)
+        else:
+            d = x.shape[-1]
+            q = F.linear(x_q, self.qkv.weight[:d], self.qkv.bias[:d])
+            k, v = F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]).chunk(2, dim=-1)
+        return self._split(q), self._split(k), self._split(v)
+
+    def forward(
+        self, x: Tensor, x_q: Tensor, encoding: Encoding, pos: Positions, q_pos: Positions, maps: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """What the tokens x_q (b q d) gather from the tokens x (b n d), and the attention map (b h q n) if asked for.
+
+        Without a map to show, and unless the encoding mixes into the output, the fused kernel is used.
+        """
+        q, k, v = self._project(x, x_q)
+        q, k = encoding.rotate(q, q_pos), encoding.rotate(k, pos)
+        bias, visible = encoding.bias(q, q_pos, pos), encoding.visible(q_pos, pos)
+        if maps or encoding.mixes:
+            logits = q @ k.transpose(-1, -2) / self.e**0.5  # b h q n
+            if bias is not None:
+                logits = logits + bias
+            if visible is not None:
+                logits = logits.masked_fill(~visible, float("-inf"))
+            weights = logits.softmax(-1)
+            y = weights @ v
+            extra = encoding.mix(weights, q_pos, pos)
+            if extra is not None:
+                y = y + extra
+        else:
+            weights = None
+            if bias is not None and visible is not None:
+                bias = bias.masked_fill(~visible, float("-inf"))
+            y = F.scaled_dot_product_attention(q, k, v, attn_mask=visible if bias is None else bias)
+        return self.out(y.transpose(1, 2).flatten(2)), weights if maps else None

@@ -1,0 +1,176 @@
+"""From a folder of runs to what a person reads: tables as CSV, figures, and a text computed from the data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from placecell import analysis, files
+from placecell.errors import InputError
+from placecell.report.summary import Summary, summarise
+from placecell.seeds import numpy_stream
+
+SHOWN = ("table/relation", "table/procrustes", "table/probe_row", "attention/relation", "attention/reference")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an analysis found: the text, the same as plain values, and the files."""
+
+    text: str
+    facts: dict[str, Any]
+    paths: list[Path]
+
+
+def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
+    """Measure the finished runs of `folder` and write runs.csv, summary.csv, summary.json, summary.md and figures."""
+    try:
+        from placecell.report import figures
+    except ImportError:
+        raise InputError("figures need matplotlib; install it with: pip install 'placecell[report]'") from None
+
+    def on_run(done: int, total: int) -> None:
+        if not quiet:
+            end = "\n" if done == total or not sys.stderr.isatty() else "\r"
+            print(f"measured {done} of {total} runs", end=end, file=sys.stderr, flush=True)
+
+    summary = summarise(folder, on_run=on_run)
+    files.make_folder(out)
+    facts = findings(summary)
+    text = as_text(facts)
+    files.write_text(out / "runs.csv", _runs_csv(summary))
+    files.write_text(out / "summary.csv", _summary_csv(facts["configurations"]))
+    files.write_json(out / "summary.json", _finite(facts))
+    files.write_text(out / "summary.md", text + "\n")
+    paths = [out / name for name in ("summary.md", "summary.csv", "runs.csv", "summary.json")]
+    for name, figure in (("finding", figures.fig_finding(summary)), ("training", figures.fig_training(summary))):
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", dpi=130)
+        files.write_bytes(out / f"{name}.png", picture.getvalue())
+        paths.append(out / f"{name}.png")
+    return Written(text, facts, paths)
+
+
+def findings(summary: Summary) -> dict[str, Any]:
+    """The sweep in numbers: a row a configuration, and what the σ curve says."""
+    headline = f"test/{summary.task.headline}"
+    groups = [f"{headline}/{group}" for group in summary.task.groups]
+    rows = []
+    for label in summary.labels:
+        row: dict[str, Any] = {"label": label, "seeds": len(summary.values(label, headline))}
+        row["converged"] = int(np.nansum(summary.values(label, "converged")))
+        row["diverged"] = sum(r.result.status == "diverged" for r in summary.runs if r.label == label)
+        row["learned_at"] = _mean(summary.values(label, "learned_at"))
+        interval = summary.interval(label, headline)
+        row |= {headline: interval.estimate, "low": interval.low, "high": interval.high}
+        row |= {name: _mean(summary.values(label, name)) for name in (*groups, *SHOWN)}
+        rows.append({name: value for name, value in row.items() if not (isinstance(value, float) and np.isnan(value))})
+    return {"headline": headline, "configurations": rows, "sigma": _sigma_findings(summary, headline)}
+
+
+def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
+    """Small against large σ, paired by seed; and whether attention agreement and the headline go together over σ."""
+    curve = summary.sigma_curve()
+    if len(curve) < 2:
+        return {}
+    rng = numpy_stream(0, "sigma")
+    scores = np.array([summary.values(label, headline) for _, label in curve]) * (1 if summary.task.headline_up else -1)
+    best = int(np.argmax(np.nanmean(scores, axis=1)))
+    found: dict[str, Any] = {"best": curve[best][0], "largest": curve[-1][0]}
+    if best != len(curve) - 1:
+        gain = analysis.paired_difference(scores[best], scores[-1], rng)
+        found["gain"] = {
+            "mean": gain.interval.estimate,
+            "low": gain.interval.low,
+            "high": gain.interval.high,
+            "p": gain.p,
+        }
+    found["inverted_u"] = bool(0 < best < len(curve) - 1)
+    for name in ("attention/reference", "attention/relation", "table/relation", "table/procrustes"):
+        values = np.array([summary.values(label, name) for _, label in curve])
+        if np.isfinite(values).all() and len(curve) > 2:
+            interval = analysis.spearman_interval(values, scores, rng)
+            found[f"rank_correlation/{name}"] = {"value": interval.estimate, "low": interval.low, "high": interval.high}
+    return found
+
+
+def as_text(facts: dict[str, Any]) -> str:
+    """The findings as Markdown: a table, then sentences that follow from the numbers."""
+    headline = facts["headline"]
+    shown = [name for name in SHOWN if any(name in row for row in facts["configurations"])]
+    heads = ["encoding", "seeds", "converged", headline, "95 % interval", *shown]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for row in facts["configurations"]:
+        cells = [row["label"], str(row["seeds"]), str(row["converged"]), _number(row.get(headline))]
+        cells.append(f"{_number(row.get('low'))} to {_number(row.get('high'))}")
+        lines.append("| " + " | ".join([*cells, *(_number(row.get(name)) for name in shown)]) + " |")
+    sigma = facts["sigma"]
+    if sigma:
+        lines.append("")
+        shape = "an inverted U in σ" if sigma["inverted_u"] else "no inverted U in σ"
+        lines.append(f"Best σ: {sigma['best']:g}; {shape} over the values tried.")
+        if "gain" in sigma:
+            g = sigma["gain"]
+            lines.append(
+                f"σ = {sigma['best']:g} against σ = {sigma['largest']:g}, paired by seed: "
+                f"{g['mean']:+.4f} [{_number(g['low'])}, {_number(g['high'])}], p = {_number(g['p'])}."
+            )
+        for name, value in sigma.items():
+            if name.startswith("rank_correlation/"):
+                lines.append(
+                    f"Rank correlation over σ of {name.split('/', 1)[1]} with the headline: "
+                    f"{_number(value['value'])} [{_number(value['low'])}, {_number(value['high'])}]."
+                )
+    slow = [
+        f"{r['label']} ({r['converged']} of {r['seeds']})"
+        for r in facts["configurations"]
+        if r["converged"] < r["seeds"]
+    ]
+    if slow:
+        lines += ["", f"Not all converged (training set learned whole), so compare with care: {', '.join(slow)}."]
+    return "\n".join(lines)
+
+
+def _runs_csv(summary: Summary) -> str:
+    names = list(dict.fromkeys(name for run in summary.runs for name in run.values))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["run", "label", "seed", "status", *names])
+    for run in summary.runs:
+        values = [run.values.get(name, "") for name in names]
+        writer.writerow([run.result.config.name, run.label, run.result.config.seed, run.result.status, *values])
+    return text.getvalue()
+
+
+def _summary_csv(rows: Sequence[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _mean(values: np.ndarray[Any, Any]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None or not np.isfinite(value) else f"{value:.3f}"
+
+
+def _finite(value: Any) -> Any:
+    """The same values with what JSON cannot hold as null."""
+    if isinstance(value, dict):
+        return {key: _finite(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_finite(v) for v in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

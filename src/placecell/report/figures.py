@@ -1,0 +1,112 @@
+"""Figures: each takes a summary and gives back a matplotlib figure; nothing is written here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from placecell.report.summary import RunSummary, Summary
+
+INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
+OTHERS = ("#7a5195", "#ffa600", "#58508d", "#8a8a8a", "#2f9e44", "#bc5090")
+
+
+def fig_finding(summary: Summary) -> Figure:
+    """The finding in one picture: the headline against σ, what the table learned, attention, and two tables."""
+    figure = Figure(figsize=(11, 6.4), layout="constrained")
+    axes = figure.subplot_mosaic("AABBCC\nDDEEFF")
+    _against_sigma(axes["A"], summary, f"test/{summary.task.headline}", f"test {summary.task.headline}", others=True)
+    _against_sigma(axes["B"], summary, "table/relation", "table–relation correlation", others=False)
+    _agreement(axes["C"], summary)
+    curve = summary.sigma_curve()
+    for axis, index, colour in (("D", _best(summary), SMALL), ("E", len(curve) - 1, LARGE)):
+        if curve:
+            _similarity(axes[axis], summary, curve[index][1], colour, figure)
+    _against_sigma(axes["F"], summary, "table/procrustes", "Procrustes distance to the true table", others=False)
+    for letter, panel in axes.items():
+        panel.set_title(letter.lower(), loc="left", fontweight="bold")
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def fig_training(summary: Summary) -> Figure:
+    """Training and test scores over the steps, one panel a configuration, one line a seed."""
+    labels = summary.labels
+    columns = min(4, len(labels))
+    rows = -(-len(labels) // columns)
+    figure = Figure(figsize=(2.9 * columns, 2.2 * rows), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True)).flatten()
+    for panel, label in zip(panels, labels, strict=False):
+        for run in (r for r in summary.runs if r.label == label):
+            for split, colour in (("train", INK), ("test", LARGE)):
+                chosen = [r for r in run.result.rows if (r.split, r.name) == (split, summary.task.headline)]
+                panel.plot([r.step for r in chosen], [r.value for r in chosen], color=colour, lw=0.9)
+        panel.set_title(label, fontsize=8)
+    for panel in panels[len(labels) :]:
+        panel.set_visible(False)
+    figure.supxlabel("step")
+    figure.supylabel(f"{summary.task.headline} (dark: training, red: test)")
+    return figure
+
+
+def _best(summary: Summary) -> int:
+    """The place on the σ curve of the best headline."""
+    sign = 1 if summary.task.headline_up else -1
+    means = [
+        sign * np.nanmean(summary.values(name, f"test/{summary.task.headline}")) for _, name in summary.sigma_curve()
+    ]
+    return int(np.argmax(means))
+
+
+def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: bool) -> None:
+    curve = summary.sigma_curve()
+    if curve:
+        sigmas = [sigma for sigma, _ in curve]
+        found = [summary.interval(label, name) for _, label in curve]
+        axis.plot(sigmas, [i.estimate for i in found], color=INK, marker="o", ms=4, label="learnable")
+        axis.fill_between(sigmas, [i.low for i in found], [i.high for i in found], color=INK, alpha=0.15, lw=0)
+        for sigma, label in curve:
+            values = summary.values(label, name)
+            axis.plot([sigma] * len(values), values, ".", color=INK, ms=3, alpha=0.5)
+        axis.set_xscale("log")
+    rest = [label for label in summary.labels if label not in {name for _, name in curve}]
+    for label, colour in zip(rest if others else [], OTHERS, strict=False):
+        axis.axhline(summary.interval(label, name).estimate, color=colour, lw=1, ls="--", label=label)
+    if others:
+        axis.legend(fontsize=6.5, frameon=False)
+    axis.set_xlabel("σ of the initial table")
+    axis.set_ylabel(title)
+
+
+def _agreement(axis: Axes, summary: Summary) -> None:
+    name = "attention/reference"
+    if not any(name in r.values for r in summary.runs):
+        name = "attention/relation"
+    for sigma, label in summary.sigma_curve():
+        x, y = summary.values(label, name), summary.values(label, f"test/{summary.task.headline}")
+        axis.plot(x, y, ".", color=INK, ms=3, alpha=0.4)
+        axis.plot(np.mean(x), np.mean(y), "o", color=INK, ms=5)
+        axis.annotate(
+            f"{sigma:g}", (float(np.mean(x)), float(np.mean(y))), fontsize=7, xytext=(3, 3), textcoords="offset points"
+        )
+    words = {"attention/reference": "the true model's", "attention/relation": "the ideal relation"}
+    axis.set_xlabel(f"agreement of attention maps with {words[name]}")
+    axis.set_ylabel(f"test {summary.task.headline}")
+
+
+def _similarity(axis: Axes, summary: Summary, label: str, colour: str, figure: Figure) -> None:
+    run: RunSummary = next(r for r in summary.runs if r.label == label)
+    if run.table is None:
+        axis.set_visible(False)
+        return
+    rows = run.table - run.table.mean(0)
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    options: dict[str, Any] = {"vmin": -1, "vmax": 1, "cmap": "RdBu_r"}
+    image = axis.imshow(rows @ rows.T, **options)
+    figure.colorbar(image, ax=axis, shrink=0.8)
+    axis.set_xlabel(f"{label}, seed {run.result.config.seed}: similarity of the learned rows", color=colour, fontsize=8)
+    axis.set_xticks([])
+    axis.set_yticks([])

@@ -1,0 +1,157 @@
+"""What a folder of runs says: one row of measurements a run, one a configuration with intervals over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from placecell import analysis
+from placecell.encodings import SinusoidalPE
+from placecell.errors import InputError
+from placecell.seeds import numpy_stream
+from placecell.sweep import flatten, label, load_store, varying
+from placecell.tasks.base import Examples, Task
+from placecell.train.run import RunResult, load_model, make_task
+
+Array = NDArray[np.float64]
+MAP_SAMPLES = 512  # test samples over which attention maps are averaged
+
+
+@dataclass(frozen=True, eq=False)
+class RunSummary:
+    """One run's measurements by name, with the arrays that figures show."""
+
+    result: RunResult
+    label: str
+    values: dict[str, float]
+    table: Array | None  # n d
+    maps: Array | None  # layers n n, averaged over samples and heads
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A sweep: its runs, what varies in it, and the task that they share."""
+
+    task: Task
+    runs: list[RunSummary]
+    keys: list[str]
+
+    @property
+    def labels(self) -> list[str]:
+        """The configurations in a readable order: by encoding, then by what varies."""
+        order: dict[str, tuple[Any, ...]] = {}
+        for one in self.runs:
+            flat = flatten(one.result.config)
+            order.setdefault(one.label, (one.result.config.encoding.name, *(_rank(flat.get(k)) for k in self.keys)))
+        return sorted(order, key=lambda name: order[name])
+
+    def values(self, label: str, name: str) -> Array:
+        """A measurement over the seeds of one configuration, in the order of the seeds."""
+        chosen = sorted((r for r in self.runs if r.label == label), key=lambda r: r.result.config.seed)
+        return np.array([r.values.get(name, np.nan) for r in chosen])
+
+    def interval(self, label: str, name: str) -> analysis.Interval:
+        """Mean over seeds with a bootstrap interval."""
+        values = self.values(label, name)
+        return analysis.bootstrap_interval(values[np.isfinite(values)], numpy_stream(0, f"interval/{label}/{name}"))
+
+    def sigma_curve(self) -> list[tuple[float, str]]:
+        """The learnable tables that differ in σ alone: (σ, label), rising."""
+        found = {
+            r.label: r.result.config.encoding.sigma
+            for r in self.runs
+            if r.result.config.encoding.name == "learnable" and r.result.config.donor is None
+        }
+        return sorted((sigma, name) for name, sigma in found.items() if sigma is not None)
+
+
+def summarise(
+    folder: Path, *, measure: bool = True, on_run: Callable[[int, int], None] = lambda done, total: None
+) -> Summary:
+    """Read a folder of runs and measure every finished one's table and attention maps (with `measure`)."""
+    results = [r for r in load_store(folder) if r.status in ("done", "diverged")]
+    if not results:
+        raise InputError(f"{folder}: no run here is finished yet; `placecell sweep` goes on with them.")
+    names = {r.config.task for r in results}
+    if len(names) > 1:
+        raise InputError(
+            f"{folder}: runs of different tasks ({', '.join(sorted(names))}); give each a folder of its own."
+        )
+    keys = varying([r.config for r in results])
+    task = make_task(results[0].config)
+    sample = task.splits()["test"]
+    sample = sample.take(slice(0, MAP_SAMPLES))
+    found = []
+    for number, result in enumerate(results):
+        on_run(number, len(results))
+        table, maps = _look(result, sample) if measure and result.status == "done" else (None, None)
+        found.append(RunSummary(result, label(result.config, keys), _scores(result, task), table, maps))
+    reference = _reference_maps(found, task)
+    for one in found:
+        one.values.update(_measure(one, task, reference))
+    on_run(len(results), len(results))
+    return Summary(task, found, keys)
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    return (0, 0) if value is None else (1, value) if isinstance(value, int | float) else (2, str(value))
+
+
+def _scores(result: RunResult, task: Task) -> dict[str, float]:
+    """Final metrics (split/name), and when the training set was first learned whole."""
+    values = {f"{r.split}/{r.name}": r.value for r in result.rows}
+    steps = [r.step for r in result.rows if (r.split, r.name) == ("train", task.headline) and task.learned(r.value)]
+    values["learned_at"] = float(steps[0]) if steps else float("nan")
+    values["converged"] = float(task.learned(result.final("train", task.headline)))
+    return values | {"steps": float(result.step), "seconds": result.seconds}
+
+
+@torch.no_grad()
+def _look(result: RunResult, sample: Examples) -> tuple[Array | None, Array]:
+    """The learned table (n d) and the mean attention maps (layers n n) of a finished run."""
+    _, task, model = load_model(result.folder)
+    maps = model(sample.tokens, task.positions, sample.read, maps=True).maps
+    table = model.table(task.positions)
+    mean = torch.stack([m.mean((0, 1)) for m in maps]).double().numpy()
+    return None if table is None else table.double().numpy(), mean
+
+
+def _reference_maps(runs: Sequence[RunSummary], task: Task) -> Array | None:
+    """The attention maps of the ground-truth model: sinusoidal over the task's own axes, averaged over seeds."""
+    chosen = [
+        r.maps
+        for r in runs
+        if r.maps is not None
+        and r.result.config.encoding.name == "sinusoidal"
+        and r.result.config.encoding.axes == task.positions.axes
+    ]
+    return np.mean(chosen, axis=0) if chosen else None
+
+
+def _measure(run: RunSummary, task: Task, reference: Array | None) -> Mapping[str, float]:
+    """How readable the table is, and how far attention follows the true arrangement."""
+    truth, values = task.truth(), {}
+    if run.table is not None and np.ptp(run.table) > 0:
+        coords = task.positions.coords.double().numpy()
+        ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
+        values["table/relation"] = analysis.relation_correlation(run.table, truth.relation).value
+        values["table/distance"] = analysis.distance_correlation(run.table, coords, symmetries=truth.symmetries).value
+        values["table/procrustes"] = analysis.procrustes(run.table, ground, symmetries=truth.symmetries).distance
+        rng = numpy_stream(run.result.config.seed, "probe")
+        for name, labels in truth.labels.items():
+            values[f"table/probe_{name}"] = analysis.linear_probe(run.table, labels, rng=rng, permutations=0).accuracy
+    if run.maps is not None:
+        ideal = analysis.relation_agreement(run.maps, truth.relation)
+        values["attention/relation"] = float(ideal.correlation.mean())
+        values |= {f"attention/relation_layer{i + 1}": float(v) for i, v in enumerate(ideal.correlation)}
+        if reference is not None:
+            same = analysis.agreement(run.maps, reference)
+            values["attention/reference"] = float(same.cosine.mean())
+            values |= {f"attention/reference_layer{i + 1}": float(v) for i, v in enumerate(same.cosine)}
+    return values

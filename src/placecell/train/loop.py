@@ -1,0 +1,160 @@
+"""The training loop. Everything random in it is a function of the seed and the step, so any step can be resumed."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from placecell.config import TrainConfig
+from placecell.encodings.base import Positions
+from placecell.model import Transformer
+from placecell.seeds import torch_stream
+from placecell.tasks.base import Examples, Task
+
+Status = Literal["running", "done", "diverged", "interrupted", "failed"]
+EVAL_BATCH = 1024  # samples a forward pass in evaluations: bounds memory, changes nothing
+
+
+class Row(NamedTuple):
+    """One measurement: metrics are rows."""
+
+    step: int
+    split: str
+    name: str
+    value: float
+
+
+@dataclass
+class State:
+    """Where a run stands, apart from its weights."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: float = math.inf  # lowest loss on the split that `patience` watches
+    stale: int = 0  # evaluations since then
+    rows: list[Row] = field(default_factory=list)
+
+
+def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Optimizer:
+    """The optimizer, with the positional encoding as a group of its own (the second)."""
+    position = list(model.encoding.parameters())
+    own = {id(p) for p in position}
+    others = [p for p in model.parameters() if id(p) not in own]
+    pe_lr = config.lr if config.pe_lr is None else config.pe_lr
+    groups = [
+        {"params": others, "lr": config.lr, "base_lr": config.lr, "weight_decay": config.weight_decay},
+        {"params": position, "lr": pe_lr, "base_lr": pe_lr, "weight_decay": config.pe_weight_decay},
+    ]
+    if config.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, fused=True)
+    cls = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+    return cls(groups, lr=config.lr, fused=True)
+
+
+def rate(step: int, config: TrainConfig) -> float:
+    """The learning rate of the step after `step`, as a share of its full value."""
+    if step < config.warmup:
+        return (step + 1) / config.warmup
+    if config.schedule == "cosine":
+        done = (step - config.warmup) / max(1, config.steps - config.warmup)
+        return 0.5 * (1 + math.cos(math.pi * done))
+    return 1.0
+
+
+def batch_rows(step: int, n: int, batch_size: int, seed: int) -> Tensor:
+    """The samples of a step: each epoch is one shuffled pass, the shuffle drawn from the seed and the epoch."""
+    size = min(batch_size, n)
+    per_epoch = n // size  # the few left over sit out; another shuffle brings them back
+    epoch, k = divmod(step, per_epoch)
+    order = torch.randperm(n, generator=torch_stream(seed, f"order/{epoch}"))
+    return order[k * size : (k + 1) * size]
+
+
+@torch.no_grad()
+def predict(model: Transformer, examples: Examples, positions: Positions) -> Tensor:
+    """Outputs (N q o) of a whole split."""
+    chunks = range(0, len(examples), EVAL_BATCH)
+    parts = (examples.take(slice(start, start + EVAL_BATCH)) for start in chunks)
+    return torch.cat([model(part.tokens, positions, part.read).outputs for part in parts])
+
+
+def evaluate_splits(
+    model: Transformer, task: Task, splits: dict[str, Examples], positions: Positions, step: int
+) -> list[Row]:
+    """Loss and metrics of every split."""
+    rows = []
+    for split, examples in splits.items():
+        outputs = predict(model, examples, positions)
+        scores = {"loss": float(task.loss(outputs, examples)), **task.metrics(outputs, examples)}
+        rows += [Row(step, split, name, value) for name, value in scores.items()]
+    return rows
+
+
+def fit(
+    model: Transformer,
+    task: Task,
+    splits: dict[str, Examples],
+    config: TrainConfig,
+    *,
+    seed: int,
+    state: State,
+    optimizer: torch.optim.Optimizer,
+    on_evaluation: Callable[[State], None] = lambda state: None,
+    on_step: Callable[[State], bool] = lambda state: True,
+    compile: bool = False,
+) -> Status:
+    """Train from `state` to the end of `config` and say how it ended. `on_step` returning False interrupts.
+
+    `model`, `optimizer` and `state` are changed in place, and together are all there is to save.
+    """
+    device = next(model.parameters()).device
+    positions = task.positions.to(device)
+    splits = {name: examples.to(device) for name, examples in splits.items()}
+    train = splits["train"]
+    scored = splits | {"train": train.take(slice(0, config.eval_train))}
+
+    def loss_of(batch: Examples) -> Tensor:
+        return task.loss(model(batch.tokens, positions, batch.read).outputs, batch)
+
+    step_loss = torch.compile(loss_of) if compile else loss_of
+    if state.step == 0 and not state.rows:
+        state.rows += evaluate_splits(model, task, scored, positions, 0)
+        on_evaluation(state)
+    last = time.perf_counter()
+    while state.step < config.steps and (config.patience is None or state.stale < config.patience):
+        rows = batch_rows(state.step, len(train), config.batch_size, seed).to(device)
+        batch = task.batch(train, rows, torch_stream(seed, f"batch/{state.step}"))
+        for group in optimizer.param_groups:
+            group["lr"] = group["base_lr"] * rate(state.step, config)
+        optimizer.zero_grad()
+        loss = step_loss(batch)
+        if not math.isfinite(loss.item()):
+            state.rows.append(Row(state.step, "train", "loss", loss.item()))
+            return "diverged"
+        loss.backward()
+        if config.clip is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+        optimizer.step()
+        state.step += 1
+        now = time.perf_counter()
+        state.seconds, last = state.seconds + now - last, now
+        if state.step % config.eval_every == 0 or state.step == config.steps:
+            new = evaluate_splits(model, task, scored, positions, state.step)
+            state.rows += new
+            watched = next(r.value for r in new if (r.split, r.name) == (config.patience_split, "loss"))
+            state.stale = 0 if watched < state.best else state.stale + 1
+            state.best = min(state.best, watched)
+            on_evaluation(state)
+            if not math.isfinite(next(r.value for r in new if (r.split, r.name) == ("train", "loss"))):
+                return "diverged"
+            if config.patience is not None and state.stale >= config.patience:
+                return "done"
+        if state.step < config.steps and not on_step(state):
+            return "interrupted"
+    return "done"

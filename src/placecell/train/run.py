@@ -1,0 +1,256 @@
+"""One run from its configuration to its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import importlib.metadata
+import io
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from placecell import files, tasks
+from placecell.config import RunConfig
+from placecell.errors import InputError
+from placecell.model import Transformer, build_model, resolve
+from placecell.seeds import torch_stream
+from placecell.tasks.base import Examples, Task
+from placecell.train import checkpoint
+from placecell.train.loop import Row, State, Status, fit, make_optimizer
+from placecell.train.transplant import take_table
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished (or interrupted) run: how it ended and what was measured. The rest is in its folder."""
+
+    config: RunConfig
+    folder: Path
+    status: Status
+    step: int
+    seconds: float
+    rows: tuple[Row, ...]
+    reused: bool = False
+
+    def final(self, split: str, name: str) -> float:
+        """The last value of a metric; NaN if it was never measured."""
+        return next((r.value for r in reversed(self.rows) if (r.split, r.name) == (split, name)), float("nan"))
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who looks on while a run trains: told of every evaluation and step; `on_step` returning False interrupts."""
+
+    on_evaluation: Callable[[State], None] = lambda state: None
+    on_step: Callable[[State], bool] = lambda state: True
+    checkpoint_seconds: float = 30.0
+
+
+def complete(config: RunConfig, task: Task) -> RunConfig:
+    """The configuration with the encoding's settings resolved, as it is hashed and saved."""
+    return replace(config, encoding=resolve(config.encoding, task.positions.axes))
+
+
+def make_task(config: RunConfig) -> Task:
+    return tasks.load(config.task)(config.data)
+
+
+def make_model(config: RunConfig, task: Task) -> Transformer:
+    """The model of a run at step 0."""
+    return build_model(
+        task.tokens,
+        task.positions,
+        task.n_outputs,
+        config.model,
+        config.encoding,
+        weights=torch_stream(config.seed_of("weights"), "weights"),
+        pe=torch_stream(config.seed_of("pe"), "pe"),
+    )
+
+
+def run(
+    config: RunConfig,
+    out: Path,
+    *,
+    device: str = "auto",
+    compile: bool = False,
+    task: Task | None = None,
+    splits: dict[str, Examples] | None = None,
+    watch: Watch | None = None,
+) -> RunResult:
+    """Train a configuration in its own folder under `out`: anew, from its checkpoint, or not at all if it is done.
+
+    `task` and `splits` may be handed in to share data between runs; they must be those of `config.data`.
+    """
+    watch = watch or Watch()
+    where = pick_device(device)
+    task = task or make_task(config)
+    config = complete(config, task)
+    model = make_model(config, task)  # before the folder is made: a bad configuration leaves nothing
+    folder = out / config.name
+    if _finished(folder):
+        return replace(load_result(folder), reused=True)
+    if config.donor is not None:
+        take_table(model, out / config.donor, config.donor_change, torch_stream(config.seed_of("pe"), "transplant"))
+    model.to(where)
+    files.make_folder(folder)
+    with files.lock(folder):
+        if _finished(folder):  # by another process, in the meantime
+            return replace(load_result(folder), reused=True)
+        for stale in folder.glob(".*.tmp"):  # what a kill left half-written
+            stale.unlink(missing_ok=True)
+        optimizer = make_optimizer(model, config.train)
+        state = State()
+        saved = folder / "checkpoint.safetensors"
+        if saved.exists():
+            state = checkpoint.load(saved, model, optimizer)
+        files.write_text(folder / "config.toml", config.to_toml())
+        files.write_json(folder / "environment.json", environment(where))
+        _write_status(folder, "running", state)
+        written = time.monotonic()
+
+        def on_step(state: State) -> bool:
+            nonlocal written
+            if time.monotonic() - written >= watch.checkpoint_seconds:
+                _save(folder, model, optimizer, state)
+                written = time.monotonic()
+            return watch.on_step(state)
+
+        try:
+            splits = splits or task.splits()
+            status = fit(
+                model,
+                task,
+                splits,
+                config.train,
+                seed=config.seed_of("data"),
+                state=state,
+                optimizer=optimizer,
+                on_evaluation=watch.on_evaluation,
+                on_step=on_step,
+                compile=compile,
+            )
+        except Exception as error:
+            _write_status(folder, "failed", state, f"{type(error).__name__}: {error}")
+            raise
+        if status == "interrupted":
+            _save(folder, model, optimizer, state)
+        else:
+            files.write_tensors(folder / "weights.safetensors", model.state_dict())
+            files.write_text(folder / "metrics.csv", metrics_csv(state.rows))
+        _write_status(folder, status, state)
+        if status != "interrupted":
+            saved.unlink(missing_ok=True)
+    return RunResult(config, folder, status, state.step, state.seconds, tuple(state.rows))
+
+
+def _save(folder: Path, model: Transformer, optimizer: torch.optim.Optimizer, state: State) -> None:
+    checkpoint.save(folder / "checkpoint.safetensors", model, optimizer, state)
+    files.write_text(folder / "metrics.csv", metrics_csv(state.rows))
+
+
+def _finished(folder: Path) -> bool:
+    return (folder / "status.json").exists() and _read_status(folder)["status"] in ("done", "diverged")
+
+
+def _read_status(folder: Path) -> dict[str, Any]:
+    path = folder / "status.json"
+    found = files.read_json(path)
+    if not (isinstance(found, dict) and found.keys() >= {"status", "step", "seconds"}):
+        raise InputError(f"{path}: not the status of a run.")
+    return found
+
+
+def _write_status(folder: Path, status: Status, state: State, message: str = "") -> None:
+    content = {"status": status, "step": state.step, "seconds": round(state.seconds, 3), "message": message}
+    files.write_json(folder / "status.json", content)
+
+
+def metrics_csv(rows: list[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Row._fields)
+    writer.writerows((r.step, r.split, r.name, repr(float(r.value))) for r in rows)
+    return text.getvalue()
+
+
+def load_result(folder: Path) -> RunResult:
+    """A run read back from its folder."""
+    config = RunConfig.from_toml(folder / "config.toml")
+    status = _read_status(folder)
+    path = folder / "metrics.csv"
+    try:
+        with path.open(newline="") as file:
+            rows = [Row(int(r["step"]), r["split"], r["name"], float(r["value"])) for r in csv.DictReader(file)]
+    except FileNotFoundError:
+        rows = []
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise InputError(f"{path}: not a metrics file (expected step,split,name,value): {error}.") from None
+    return RunResult(config, folder, status["status"], status["step"], status["seconds"], tuple(rows))
+
+
+def load_model(folder: Path) -> tuple[RunConfig, Task, Transformer]:
+    """The trained model of a finished run, with its task."""
+    config = RunConfig.from_toml(folder / "config.toml")
+    task = make_task(config)
+    model = make_model(config, task)
+    path = folder / "weights.safetensors"
+    if not path.exists():
+        raise InputError(f"{folder}: no weights yet (the run is not done); run it to the end first.")
+    checkpoint.load_weights(model, files.read_tensors(path)[0], path)
+    return config, task, model
+
+
+def pick_device(device: str) -> torch.device:
+    """`auto` is the fastest there is; anything else must be there."""
+    usable = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if device == "auto":
+        device = "cuda" if usable["cuda"] else "mps" if usable["mps"] else "cpu"
+    if not usable.get(device, False):
+        raise InputError(
+            f"device {device!r} is not available here; use auto or one of: {', '.join(d for d in usable if usable[d])}."
+        )
+    return torch.device(device)
+
+
+def environment(device: torch.device) -> dict[str, Any]:
+    """What a result depends on besides its configuration."""
+    packages = ("placecell", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
+    return {
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in packages},
+        "git_commit": _git_commit(),
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _git_commit() -> str | None:
+    """The commit of the source tree that this package runs from, with `-dirty` if it has been changed since;
+    None when it is installed from a wheel, even below some other project's tree."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    return None
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()

@@ -1,0 +1,266 @@
+"""What each verb of the command line does. torch is imported inside the verbs that need it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placecell import tasks
+from placecell.config import RunConfig, coerce, read_toml
+from placecell.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from placecell.sweep import Outcome
+    from placecell.train import State
+
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def run_verb(args: argparse.Namespace) -> int:
+    """Train one model. Its folder is named by its settings: the same command continues an interrupted run and
+    does nothing for a finished one."""
+    config = base_config(args.task, args.preset, args.config)[0].override(chosen(args))
+    setup_torch(args)
+    from placecell.progress import Interrupt, RunProgress
+    from placecell.train import Watch, make_task, run
+
+    task = make_task(config)
+    with Interrupt() as interrupt, RunProgress(config.train.steps, task.headline, quiet=args.json) as progress:
+
+        def on_step(state: State) -> bool:
+            progress.on_step(state)
+            return not interrupt.asked
+
+        watch = Watch(progress.on_evaluation, on_step)
+        out = Path(args.out or "runs")
+        result = run(config, out, device=args.device, compile=args.compile, task=task, watch=watch)
+    last = {f"{r.split}/{r.name}": r.value for r in result.rows}
+    if args.json:
+        facts = {"name": result.config.name, "folder": str(result.folder), "status": result.status}
+        times = {"step": result.step, "seconds": round(result.seconds, 3), "reused": result.reused}
+        print_json({**facts, **times, "metrics": last})
+    else:
+        reused = " (already there, nothing was trained)" if result.reused else ""
+        print(f"{result.status}{reused}: {result.folder}, {result.step} steps, {result.seconds:.0f} s")
+        for name, value in last.items():
+            if name.startswith("test/") or name == f"train/{task.headline}":
+                print(f"  {name:<24} {value:.4f}")
+    if result.status == "interrupted":
+        print("placecell: interrupted; the same command goes on from here.", file=sys.stderr)
+        return INTERRUPTED
+    if result.status == "diverged":
+        print("placecell: the loss was not finite; try a lower --lr, --warmup or --clip.", file=sys.stderr)
+        return FAILED
+    return DONE
+
+
+def sweep_verb(args: argparse.Namespace) -> int:
+    """Train every combination of settings; a list such as --sigma 0.1,1,2 makes an axis. Runs already in the folder
+    are reused, so that a sweep can be stopped, continued and extended."""
+    base, plan = base_config(args.task, args.preset, args.config)
+    axes = {key: value.split(",") for key, value in chosen(args).items()}
+    if "seed" in axes:
+        raise InputError("a sweep takes --seeds N (the seeds 0 to N−1), not --seed.")
+    setup_torch(args)
+    from placecell.sweep import grid
+
+    seeds = coerce(args.seeds or plan.get("seeds", 1), int, "--seeds")
+    configs = grid(base, plan.get("grid", []), axes, seeds)
+    out = Path(args.out or f"runs/{args.task}-{args.preset}")
+    if args.dry_run:
+        from placecell.sweep import label, varying
+
+        keys = varying(configs)
+        for config in configs:
+            print(f"{config.name}  seed {config.seed}  {label(config, keys)}")
+        print(f"{len(configs)} runs, {sum(c.train.steps for c in configs)} steps, in {out}; nothing was trained.")
+        return DONE
+    code = work_through(configs, out, args)
+    if code == DONE and not args.json:
+        print(f"Next: placecell analyse {out}")
+    return code
+
+
+def transplant_verb(args: argparse.Namespace) -> int:
+    """Is it the learned table that generalises? Train fresh models with frozen tables taken from others: learned at
+    small σ, the same with rows shuffled, random with the same norms, learned at large σ."""
+    base, plan = base_config(args.task, args.preset, args.config)
+    base = base.override(chosen(args))
+    setup_torch(args)
+    from placecell import analysis
+    from placecell.seeds import numpy_stream
+    from placecell.sweep.transplant import donors, receivers
+    from placecell.train import load_result, make_task
+
+    pairs = donors(base, args.small, args.large, coerce(args.seeds or plan.get("seeds", 1), int, "--seeds"))
+    out = Path(args.out or f"runs/{args.task}-{args.preset}")
+    arms = [receivers(*pair) for pair in pairs]
+    for round_of_runs in ([c for pair in pairs for c in pair], [c for arm in arms for c in arm.values()]):
+        code = work_through(round_of_runs, out, args)
+        if code != DONE:
+            return code
+    headline = make_task(base).headline
+    found = {}
+    for name in arms[0]:
+        values = [load_result(out / arm[name].name).final("test", headline) for arm in arms]
+        interval = analysis.bootstrap_interval(values, numpy_stream(0, f"transplant/{name}"))
+        found[name] = {"mean": interval.estimate, "low": interval.low, "high": interval.high, "seeds": values}
+    if args.json:
+        print_json({"headline": headline, "arms": found})
+        return DONE
+    print(f"test {headline} of fresh models with a frozen table ({len(pairs)} seeds):")
+    for name, value in found.items():
+        print(f"  {name:<28} {value['mean']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]")
+    return DONE
+
+
+def evaluate_verb(args: argparse.Namespace) -> int:
+    """Score finished runs: by puzzle type on their own test set, or on a file of items used with people."""
+    setup_torch(args)
+    from placecell.train import evaluate_splits, load_model
+
+    for folder in args.runs:
+        _, task, model = load_model(folder)
+        if args.items is None:
+            rows = evaluate_splits(model, task, task.splits(), task.positions, step=0)
+            scores = {f"{r.split}/{r.name}": r.value for r in rows}
+            if args.json:
+                print_json({"run": str(folder), "metrics": scores})
+            else:
+                print(folder)
+                print("\n".join(f"  {name:<24} {value:.4f}" for name, value in scores.items()))
+            continue
+        found = task.score_items(model, args.items, args.human)
+        if args.json:
+            print_json({"run": str(folder), "items": str(args.items), "groups": found.groups, "notes": found.notes})
+            continue
+        print(f"{folder} on {args.items}\n  {'':<8}{'items':>7}{'model':>9}{'published key':>15}{'people':>9}")
+        for name, group in found.groups.items():
+            people = "–" if math.isnan(group["people"]) else f"{group['people']:.3f}"
+            print(f"  {name:<8}{group['items']:>7.0f}{group['model']:>9.3f}{group['published']:>15.3f}{people:>9}")
+        for name, note in found.notes.items():
+            print(f"  {name.replace('_', ' ')}: {note if note != [] else 'none'}")
+    return DONE
+
+
+def analyse_verb(args: argparse.Namespace) -> int:
+    """Measure every finished run of a folder and say what the sweep found: tables as CSV, figures, a summary."""
+    setup_torch(args)
+    from placecell.report import analyse
+
+    written = analyse(args.folder, Path(args.out) if args.out else args.folder / "analysis", quiet=args.json)
+    if args.json:
+        print_json(written.facts)
+    else:
+        print(written.text)
+        print("written: " + ", ".join(str(path) for path in written.paths))
+    return DONE
+
+
+def list_verb(args: argparse.Namespace) -> int:
+    """Show the encodings, the tasks and their presets."""
+    from placecell import encodings
+
+    found = {
+        "encodings": {name: _first_line(cls.__doc__) for name, cls in encodings.available().items()},
+        "tasks": {name: _first_line(tasks.load(name).__doc__) for name in tasks.available()},
+        "presets": {
+            f"{task} --preset {name}": tomllib.loads(text).get("about", "")
+            for task in tasks.available()
+            for name, text in tasks.presets(task).items()
+        },
+    }
+    if args.json:
+        print_json(found)
+        return DONE
+    for title, entries in found.items():
+        print(title)
+        width = max(map(len, entries), default=0)
+        for name, about in entries.items():
+            print(f"  {name:<{width}}  {about}")
+    return DONE
+
+
+def base_config(task: str, preset: str = "quick", config: Path | None = None) -> tuple[RunConfig, dict[str, Any]]:
+    """The configuration that overrides start from, and the preset's plan of a sweep."""
+    if config is None:
+        known = tasks.presets(task)
+        if preset not in known:
+            raise unknown(f"preset of {task}", preset, known)
+        values, where = tomllib.loads(known[preset]), f"preset {preset}"
+    else:
+        values, where = read_toml(config), str(config)
+    values.pop("about", None)
+    plan = values.pop("sweep", {})
+    if values.get("task", task) != task:
+        raise InputError(f"{where}: settings of the task {values['task']!r}, not of {task!r}.")
+    return RunConfig.from_dict({"task": task} | values, where), plan
+
+
+def chosen(args: argparse.Namespace) -> dict[str, str]:
+    """The keys that the command line sets, by their short names."""
+    given = {name[4:]: value for name, value in vars(args).items() if name.startswith("key:")}
+    return given | ({} if args.seed is None else {"seed": args.seed})
+
+
+def setup_torch(args: argparse.Namespace) -> None:
+    """Threads as asked. One is the default: it repeats bit for bit, and these models are too small to gain by more."""
+    import torch
+
+    args.threads = coerce(args.threads, int, "--threads")
+    if args.threads < 1:
+        raise InputError(f"--threads must be at least 1, not {args.threads}.")
+    torch.set_num_threads(args.threads)
+
+
+def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace) -> int:
+    """Train all configurations, showing how it goes, and say how it ended."""
+    from placecell.progress import SweepProgress
+    from placecell.sweep import label, sweep, varying
+
+    workers = coerce(args.workers or max(1, (os.cpu_count() or 1) // args.threads), int, "--workers")
+    keys = varying(configs)
+    progress = SweepProgress(len(configs), quiet=args.json)
+
+    def on_done(outcome: Outcome) -> None:
+        progress.on_done(outcome, f"{label(outcome.config, keys)} seed {outcome.config.seed}")
+
+    outcomes = sweep(configs, out, workers=workers, threads=args.threads, device=args.device, on_done=on_done)
+    counts = {status: sum(o.status == status for o in outcomes) for status in dict.fromkeys(o.status for o in outcomes)}
+    reused = sum(o.result is not None and o.result.reused for o in outcomes)
+    if args.json and args.verb == "sweep":
+        runs = [{"name": o.config.name, "status": o.status, "message": o.message} for o in outcomes]
+        print_json({"folder": str(out), "counts": counts, "reused": reused, "runs": runs})
+    elif not args.json:
+        print(f"{out}: {', '.join(f'{n} {status}' for status, n in counts.items())}; {reused} were there already")
+    for o in outcomes:
+        if o.status == "failed":
+            print(f"placecell: {o.config.name} failed: {o.message}", file=sys.stderr)
+    if len(outcomes) < len(configs) or counts.get("interrupted"):
+        print("placecell: interrupted; the same command goes on from here.", file=sys.stderr)
+        return INTERRUPTED
+    return FAILED if counts.get("failed") else DONE
+
+
+def print_json(content: Any) -> None:
+    """One line of JSON. Numbers that JSON cannot hold become null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(v) for key, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(v) for v in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    print(json.dumps(plain(content), ensure_ascii=False))
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").strip().split("\n")[0]

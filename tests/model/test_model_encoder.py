@@ -1,0 +1,169 @@
+"""The encoder: two paths through attention, two ways to compute the last layer, and torch's own encoder agree."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, jacrev, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from placecell.encodings import NoPE, Positions, available, build
+from placecell.errors import InputError
+from placecell.model.encoder import Encoder, Tokens, Transformer
+
+B, N, D, SYMBOLS, OUTPUTS = 3, 6, 16, 5, 4
+POS = Positions.grid(2, 3)
+VARIANTS = list(itertools.product((1, 2, 4), ("pre", "post"), ("gelu", "relu")))
+
+
+def make(name: str, heads: int = 1, norm: str = "pre", activation: str = "gelu", depth: int = 2) -> Transformer:
+    """A tiny model in double precision whose biases and norms are not at their neutral initial values."""
+    torch.manual_seed(0)
+    encoding = build(name, n=N, d=D, heads=heads, axes=2, sigma=0.5)
+    encoder = Encoder(D, depth, heads, 2.0, norm=norm, activation=activation)  # type: ignore[arg-type]
+    model = Transformer(Tokens("symbol", SYMBOLS), encoding, encoder, D, OUTPUTS).double()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return model
+
+
+def draw(*shape: int, below: int = SYMBOLS) -> Tensor:
+    return torch.randint(below, shape, generator=torch.Generator().manual_seed(1))
+
+
+def outputs_and_gradients(
+    model: Transformer, read: Tensor | None = None, maps: bool = False, whole: bool = False
+) -> tuple[Tensor, list[Tensor]]:
+    """Outputs at the tokens read and the gradients of a loss on them; `whole` computes all tokens, then picks."""
+    y = model(draw(B, N), POS, None if whole else read, maps).outputs
+    if whole:
+        y = y[torch.arange(B)[:, None], read]
+    weight = torch.randn(y.shape, generator=torch.Generator().manual_seed(2), dtype=y.dtype)
+    return y, list(torch.autograd.grad((y * weight).sum(), list(model.parameters())))
+
+
+def assert_same(found: object, expected: object) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(("heads", "norm", "activation"), VARIANTS)
+@pytest.mark.parametrize("name", available())
+def test_fused_path_is_explicit_path(name: str, heads: int, norm: str, activation: str) -> None:
+    model = make(name, heads, norm, activation)
+    assert_same(outputs_and_gradients(model), outputs_and_gradients(model, maps=True))
+
+
+@pytest.mark.parametrize(("heads", "norm", "activation"), VARIANTS)
+@pytest.mark.parametrize("name", available())
+def test_last_layer_at_tokens_read_is_full_computation(name: str, heads: int, norm: str, activation: str) -> None:
+    model = make(name, heads, norm, activation)
+    for read in (draw(B, 1, below=N), torch.tensor([[4, 0], [2, 2], [5, 1]])):  # the second reads a token twice
+        expected = outputs_and_gradients(model, read, whole=True)
+        assert_same(outputs_and_gradients(model, read), expected)
+        assert_same(outputs_and_gradients(model, read, maps=True), expected)
+
+
+@pytest.mark.parametrize("name", available())
+def test_attention_maps_are_distributions_over_keys(name: str) -> None:
+    maps = make(name, heads=2)(draw(B, N), POS, draw(B, 1, below=N), maps=True).maps
+    assert [weights.shape for weights in maps] == [(B, 2, N, N)] * 2
+    for weights in maps:
+        assert (weights >= 0).all()
+        assert_same(weights.sum(-1), torch.ones(B, 2, N, dtype=torch.float64))
+
+
+def test_no_maps_unless_asked_for() -> None:
+    assert make("nope")(draw(B, N), POS).maps == []
+
+
+@pytest.mark.parametrize("name", available())
+def test_only_nope_is_permutation_equivariant(name: str) -> None:
+    model, tokens, order = make(name), torch.arange(N) % SYMBOLS, torch.tensor([3, 0, 5, 1, 4, 2])
+    straight = model(tokens[None], POS).outputs[0]
+    permuted = model(tokens[order][None], POS).outputs[0]
+    if name == "nope":
+        assert_same(permuted, straight[order])
+    else:
+        assert (permuted - straight[order]).abs().max() > 1e-6  # ALiBi of one head is gentle: its slope is 1/256
+
+
+@pytest.mark.parametrize("maps", [False, True])
+def test_causal_mask_hides_later_tokens(maps: bool) -> None:
+    model, tokens = make("nope-causal"), draw(1, N)
+    before = model(tokens, POS, maps=maps).outputs
+    for changed in range(N):
+        other = tokens.clone()
+        other[0, changed] = (other[0, changed] + 1) % SYMBOLS
+        moved = (model(other, POS, maps=maps).outputs - before).abs().amax((0, 2)) > 1e-12  # n
+        assert moved.tolist() == [token >= changed for token in range(N)]
+
+
+@pytest.mark.parametrize(("heads", "norm", "activation"), VARIANTS)
+def test_with_copied_weights_equals_torch(heads: int, norm: str, activation: str) -> None:
+    ours = make("nope", heads, norm, activation).encoder
+    pre = norm == "pre"
+    layer = nn.TransformerEncoderLayer(D, heads, 2 * D, 0.0, activation, batch_first=True, norm_first=pre)
+    theirs = nn.TransformerEncoder(layer, 2, nn.LayerNorm(D) if pre else None, enable_nested_tensor=False).double()
+    names = {
+        "attention.qkv.": "self_attn.in_proj_",
+        "attention.out.": "self_attn.out_proj.",
+        "mlp.0.": "linear1.",
+        "mlp.2.": "linear2.",
+        "norm_attention.": "norm1.",
+        "norm_mlp.": "norm2.",
+    }
+    copied = {}
+    for name, value in ours.state_dict().items():
+        for ours_name, their_name in names.items():
+            name = name.replace(ours_name, their_name)
+        copied[name] = value
+    theirs.load_state_dict(copied)
+    x = torch.randn(B, N, D, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    assert_same(ours(x, NoPE(), POS)[0], theirs(x))
+
+
+@pytest.mark.parametrize("name", available())
+def test_per_sample_gradients_with_torch_func(name: str) -> None:
+    model = make(name)
+    tokens, read = draw(B, N), draw(B, 1, below=N)
+    parameters = {key: value.detach() for key, value in model.named_parameters()}
+
+    def one(parameters: dict[str, Tensor], tokens: Tensor, read: Tensor) -> Tensor:
+        return functional_call(model, parameters, (tokens[None], POS, read[None])).outputs[0, 0].sum()
+
+    with sdpa_kernel(SDPBackend.MATH):
+        each = vmap(jacrev(one), in_dims=(None, 0, 0))(parameters, tokens, read)
+    together = torch.autograd.grad(model(tokens, POS, read).outputs.sum(), list(model.parameters()))
+    assert_same([value.sum(0) for value in each.values()], list(together))
+
+
+def test_value_tokens() -> None:
+    model = Transformer(Tokens("value", 3), NoPE(), Encoder(D, 1), D, OUTPUTS)
+    assert model(torch.randn(B, N, 3), POS, draw(B, 2, below=N)).outputs.shape == (B, 2, OUTPUTS)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"heads": 3}, {"heads": 0}, {"d": 0}, {"depth": 0}, {"depth": 1.5}, {"mlp_ratio": 0.0},
+        {"mlp_ratio": float("nan")}, {"mlp_ratio": float("inf")}, {"norm": "prre"}, {"activation": "gellu"},
+    ],
+)  # fmt: skip
+def test_encoder_refuses_bad_settings(bad: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        Encoder(**{"d": D, "depth": 2, **bad})  # type: ignore[arg-type]
+
+
+def test_transformer_refuses_bad_input() -> None:
+    model = make("learnable")
+    with pytest.raises(InputError, match="5 tokens"):
+        model(draw(B, N - 1), POS)
+    for read in (draw(B, below=N), draw(B + 1, 1, below=N)):
+        with pytest.raises(InputError, match="read"):
+            model(draw(B, N), POS, read)
+    with pytest.raises(InputError, match="did you mean 'symbol'"):
+        Transformer(Tokens("symbl", 3), NoPE(), Encoder(D), D, OUTPUTS)  # type: ignore[arg-type]
