@@ -14,7 +14,6 @@ peers compute) and those that are left when the last layer is computed only at t
 from __future__ import annotations
 
 import argparse
-import ctypes
 import gc
 import json
 import os
@@ -37,6 +36,7 @@ from torch.nn import functional as F
 
 from placecell.encodings import LearnablePE, Positions
 from placecell.model.encoder import Encoder, Tokens, Transformer
+from placecell.train.memory import keep_memory
 
 BATCH, N, SYMBOLS, CLASSES, DEPTH, HEADS, RATIO = 128, 16, 6, 4, 4, 1, 4
 OURS, FULL, OWN = "placecell", "products, whole encoder", "products, ours"
@@ -240,15 +240,6 @@ def show(result: dict[str, Any], console: Console) -> None:
     if "throughput_ratio" in result:
         ours, peer, ratio = result["ours"], result["fastest_peer"], result["throughput_ratio"]
         console.print(f"Throughput of {ours}: {ratio:.2f} × that of the fastest peer, {peer}.\n")
-
-
-def keep_memory() -> bool:
-    """Let glibc keep freed memory instead of handing it back and faulting it in again at each step; for every row."""
-    if platform.libc_ver()[0] != "glibc":
-        return False
-    trim_threshold, mmap_threshold = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
-    libc = ctypes.CDLL(None)
-    return bool(libc.mallopt(trim_threshold, 1 << 30)) and bool(libc.mallopt(mmap_threshold, 1 << 30))
 
 
 def machine(kept: bool) -> dict[str, Any]:

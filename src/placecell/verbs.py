@@ -214,10 +214,13 @@ def setup_torch(args: argparse.Namespace) -> None:
     """Threads as asked. One is the default: it repeats bit for bit, and these models are too small to gain by more."""
     import torch
 
+    from placecell.train.memory import keep_memory
+
     args.threads = coerce(args.threads, int, "--threads")
     if args.threads < 1:
         raise InputError(f"--threads must be at least 1, not {args.threads}.")
     torch.set_num_threads(args.threads)
+    keep_memory()
 
 
 def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace) -> int:

@@ -20,6 +20,7 @@ from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.progress import Interrupt
 from placecell.tasks.base import Examples
+from placecell.train.memory import keep_memory
 from placecell.train.run import RunResult, Watch, make_task, run
 
 
@@ -124,6 +125,7 @@ def _data_key(config: RunConfig) -> str:
 def _start(splits: dict[str, dict[str, Examples]], threads: int, device: str) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
+    keep_memory()
     _worker[:] = [_Worker(splits, Interrupt().__enter__(), device)]
 
 
