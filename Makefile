@@ -7,7 +7,8 @@ READY := $(VENV)/ready
 .PHONY: demo test lint types docs bench clean
 
 demo: $(READY)
-	$(BIN)/placecell run latin_square --preset quick
+	$(BIN)/placecell sweep latin_square --preset quick
+	$(BIN)/placecell analyse runs/latin_square-quick
 
 test: lint types
 	$(BIN)/python -m pytest -n auto

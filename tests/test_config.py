@@ -179,7 +179,7 @@ def test_hash_changes_with_every_key(data: st.DataObject) -> None:
 @pytest.mark.parametrize("key", sorted(OVERRIDES))
 def test_hash_changes_with_this_key(key: str) -> None:
     other = {
-        "encoding": "rotary", "norm": "post", "activation": "relu", "optimizer": "sgd", "schedule": "cosine",
+        "encoding": "rotary", "norm": "pre", "activation": "gelu", "optimizer": "sgd", "schedule": "cosine",
         "patience_split": "valid", "donor": "another", "donor_change": choices("donor_change")[0], "heads": 8,
         "conditions": "1v1s", "min_distance": 0.5, "noise": 0.5,
     }  # fmt: skip

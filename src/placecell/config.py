@@ -57,8 +57,8 @@ class ModelConfig:
     depth: int = option(4, "layers")
     heads: int = option(1, "attention heads; they share the width")
     mlp_ratio: float = option(4.0, "hidden width of the MLP as a multiple of the width")
-    norm: Literal["pre", "post"] = option("pre", "layer norm before or after each block")
-    activation: Literal["gelu", "relu"] = option("gelu", "activation of the MLP")
+    norm: Literal["pre", "post"] = option("post", "layer norm before or after each block")
+    activation: Literal["gelu", "relu"] = option("relu", "activation of the MLP")
     token_sigma: float = option(0.25, "standard deviation of the initial symbol embeddings")
 
     def __post_init__(self) -> None:

@@ -59,8 +59,8 @@ class Encoder(nn.Module):
         depth: int = 4,
         heads: int = 1,
         mlp_ratio: float = 4.0,
-        norm: Literal["pre", "post"] = "pre",
-        activation: Literal["gelu", "relu"] = "gelu",
+        norm: Literal["pre", "post"] = "post",
+        activation: Literal["gelu", "relu"] = "relu",
     ) -> None:
         super().__init__()
         if norm not in NORMS:
