@@ -30,7 +30,7 @@ class RunProgress:
     def __init__(self, steps: int, headline: str, quiet: bool = False) -> None:
         self.steps, self.headline, self.quiet = steps, headline, quiet
         columns = (
-            BarColumn(),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
@@ -59,8 +59,8 @@ class RunProgress:
         if self.quiet:
             return
         now = {(r.split, r.name): r.value for r in state.rows[-100:] if r.step == state.step}
-        shown = [("train", "loss"), ("train", self.headline), ("test", self.headline)]
-        text = ", ".join(f"{split} {name} {now[split, name]:.4f}" for split, name in shown if (split, name) in now)
+        shown = {"loss": ("train", "loss"), "train": ("train", self.headline), "test": ("test", self.headline)}
+        text = ", ".join(f"{word} {now[key]:.3f}" for word, key in shown.items() if key in now)
         if self.bar and self.job is not None:
             self.bar.update(self.job, completed=state.step, description=text)
         else:

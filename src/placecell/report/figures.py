@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from placecell.report.summary import RunSummary, Summary
 
 INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
-OTHERS = ("#7a5195", "#ffa600", "#58508d", "#8a8a8a", "#2f9e44", "#bc5090")
+OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
 
 
 def fig_finding(summary: Summary) -> Figure:
     """The finding in one picture: the headline against σ, what the table learned, attention, and two tables."""
-    figure = Figure(figsize=(11, 6.4), layout="constrained")
+    figure = Figure(figsize=(12, 7), layout="constrained")
     axes = figure.subplot_mosaic("AABBCC\nDDEEFF")
     _against_sigma(axes["A"], summary, f"test/{summary.task.headline}", f"test {summary.task.headline}", others=True)
     _against_sigma(axes["B"], summary, "table/relation", "table–relation correlation", others=False)
@@ -92,8 +92,8 @@ def _agreement(axis: Axes, summary: Summary) -> None:
         axis.annotate(
             f"{sigma:g}", (float(np.mean(x)), float(np.mean(y))), fontsize=7, xytext=(3, 3), textcoords="offset points"
         )
-    words = {"attention/reference": "the true model's", "attention/relation": "the ideal relation"}
-    axis.set_xlabel(f"agreement of attention maps with {words[name]}")
+    words = {"attention/reference": "the true encoding's model", "attention/relation": "the ideal relation"}
+    axis.set_xlabel(f"attention agreement with {words[name]}", fontsize=8)
     axis.set_ylabel(f"test {summary.task.headline}")
 
 
@@ -104,9 +104,12 @@ def _similarity(axis: Axes, summary: Summary, label: str, colour: str, figure: F
         return
     rows = run.table - run.table.mean(0)
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    options: dict[str, Any] = {"vmin": -1, "vmax": 1, "cmap": "RdBu_r"}
-    image = axis.imshow(rows @ rows.T, **options)
+    similarity = rows @ rows.T
+    np.fill_diagonal(similarity, np.nan)  # always 1: it would hide the rest
+    most = float(np.nanmax(np.abs(similarity)))
+    options: dict[str, Any] = {"vmin": -most, "vmax": most, "cmap": "RdBu_r"}
+    image = axis.imshow(similarity, **options)
     figure.colorbar(image, ax=axis, shrink=0.8)
-    axis.set_xlabel(f"{label}, seed {run.result.config.seed}: similarity of the learned rows", color=colour, fontsize=8)
+    axis.set_xlabel(f"{label}: similarity of the learned rows", color=colour, fontsize=9)
     axis.set_xticks([])
     axis.set_yticks([])

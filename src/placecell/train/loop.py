@@ -153,8 +153,6 @@ def fit(
             on_evaluation(state)
             if not math.isfinite(next(r.value for r in new if (r.split, r.name) == ("train", "loss"))):
                 return "diverged"
-            if config.patience is not None and state.stale >= config.patience:
-                return "done"
         if state.step < config.steps and not on_step(state):
             return "interrupted"
     return "done"
