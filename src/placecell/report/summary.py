@@ -66,7 +66,7 @@ class Summary:
         found = {
             r.label: r.result.config.encoding.sigma
             for r in self.runs
-            if r.result.config.encoding.name == "learnable" and r.result.config.donor is None
+            if r.result.config.encoding.name == "learnable"
         }
         return sorted((sigma, name) for name, sigma in found.items() if sigma is not None)
 
@@ -76,6 +76,7 @@ def summarise(
 ) -> Summary:
     """Read a folder of runs and measure every finished one's table and attention maps (with `measure`)."""
     results = [r for r in load_store(folder) if r.status in ("done", "diverged")]
+    results = [r for r in results if r.config.donor is None]  # transplants are compared by `placecell transplant`
     if not results:
         raise InputError(f"{folder}: no run here is finished yet; `placecell sweep` goes on with them.")
     names = {r.config.task for r in results}
