@@ -7,8 +7,9 @@ Every row does the same work on one thread in single precision: 128 samples of 1
 table), 4 post-norm layers with one head and a ReLU MLP of ratio 4, the answer (4 classes, cross-entropy) read at one
 token, fused Adam. Rounds are interleaved, so that a busy machine slows every row alike. Time is processor time.
 
-Two limits are measured in the same rounds: the matrix products, forward and backward, of the whole encoder (what the
-peers compute) and those that are left when the last layer is computed only at the token that is read (what ours does).
+Three limits are measured in the same rounds: the matrix products, forward and backward, of the whole encoder (what the
+peers compute); those that are left when the last layer is computed only at the token that is read (what ours does);
+and the latter with every other kernel that a step needs, back to back.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from placecell.model.encoder import Encoder, Tokens, Transformer
 from placecell.train.memory import keep_memory
 
 BATCH, N, SYMBOLS, CLASSES, DEPTH, HEADS, RATIO = 128, 16, 6, 4, 4, 1, 4
-OURS, FULL, OWN = "placecell", "products, whole encoder", "products, ours"
+OURS, FULL, OWN, FLOOR = "placecell", "products, whole encoder", "products, ours", "products and kernels, ours"
 Step = Callable[[], Any]
 
 
@@ -109,7 +110,7 @@ def train_step(model: nn.Module, compiled: bool) -> Step:
     return step
 
 
-def products(d: int, last_at_probe: bool) -> Step:
+def products(d: int, last_at_probe: bool, attention_too: bool = True) -> Step:
     """Every matrix product of a training step and nothing else, each with operands and a result of its own."""
     rows, calls = BATCH * N, []
 
@@ -140,7 +141,8 @@ def products(d: int, last_at_probe: bool) -> Step:
             linear(rows, d, 2 * d)  # k, v
         else:
             linear(rows, d, 3 * d)
-        attention(m // BATCH)
+        if attention_too:
+            attention(m // BATCH)
         linear(m, d, d)
         linear(m, d, RATIO * d)
         linear(m, RATIO * d, d)
@@ -149,6 +151,47 @@ def products(d: int, last_at_probe: bool) -> Step:
     def step() -> None:
         for call in calls:
             call()
+
+    return step
+
+
+def kernels(d: int) -> Step:
+    """What our step cannot do without besides its products, each by the kernel that torch has for it, with nothing
+    between them: attention (in place of its products), layer norms, ReLU, residuals, gradients of biases, Adam."""
+    aten, calls = torch.ops.aten, []
+
+    def layer(m: int) -> None:
+        x, h, weight, bias = torch.randn(m, d), torch.randn(m, RATIO * d), torch.ones(d), torch.zeros(d)
+        _, mean, rstd = torch.native_layer_norm(x, [d], weight, bias, 1e-5)
+        q, (k, v) = torch.randn(BATCH, HEADS, m // BATCH, d // HEADS), torch.randn(2, BATCH, HEADS, N, d // HEADS)
+        y, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)
+        back = aten._scaled_dot_product_flash_attention_for_cpu_backward
+        for _ in range(2):
+            calls.append(lambda: torch.native_layer_norm(x, [d], weight, bias, 1e-5))
+            calls.append(lambda: aten.native_layer_norm_backward(x, x, [d], mean, rstd, weight, bias, [True] * 3))
+            calls.append(lambda: torch.add(x, x))  # a residual, and below its gradient
+            calls.append(lambda: torch.add(x, x))
+        calls.append(lambda: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v))
+        calls.append(lambda: back(y, q, k, v, y, logsumexp, 0.0, False))
+        calls.append(lambda: torch.relu(h))
+        calls.append(lambda: aten.threshold_backward(h, h, 0))
+        for width in (3 * d, d, RATIO * d, d):
+            gradient = torch.randn(m, width)
+            calls.append(lambda gradient=gradient: gradient.sum(0))
+
+    for number in range(DEPTH):
+        layer(BATCH if number == DEPTH - 1 else BATCH * N)
+    parameters = [nn.Parameter(torch.randn_like(p)) for p in Ours(d).parameters()]
+    for p in parameters:
+        p.grad = torch.randn_like(p)
+    optimizer = torch.optim.Adam(parameters, lr=1e-4, fused=True)
+    alone = products(d, last_at_probe=True, attention_too=False)
+
+    def step() -> None:
+        alone()
+        for call in calls:
+            call()
+        optimizer.step()
 
     return step
 
@@ -183,6 +226,7 @@ def measure(d: int, rounds: int) -> list[Row]:
     torch.manual_seed(0)
     torch._dynamo.reset()  # or what was compiled for another width would change what is compiled for this one
     rows = [warm(Row(name, "-"), lambda own=own: products(d, own)) for name, own in ((FULL, False), (OWN, True))]
+    rows.append(warm(Row(FLOOR, "-"), lambda: kernels(d)))
     for name, make in MODELS.items():
         for mode in ("eager", "compiled"):
             rows.append(warm(Row(name, mode), lambda make=make, mode=mode: train_step(make(d), mode == "compiled")))
@@ -212,7 +256,7 @@ def report(d: int, rows: list[Row]) -> dict[str, Any]:
         entry |= {"ms": round(1e3 * middle, 3), "quartiles_ms": [round(1e3 * low, 3), round(1e3 * high, 3)]}
         entry |= {"x_own": round(middle / limit[OWN], 3), "x_full": round(middle / limit[FULL], 3)}
         found.append(entry)
-    timed = [entry for entry in found if "ms" in entry and entry["name"] not in (FULL, OWN)]
+    timed = [entry for entry in found if "ms" in entry and entry["name"] not in (FULL, OWN, FLOOR)]
     best = min((entry for entry in timed if entry["name"] == OURS), key=lambda entry: entry["ms"], default=None)
     peer = min((entry for entry in timed if entry["name"] != OURS), key=lambda entry: entry["ms"], default=None)
     result: dict[str, Any] = {"width": d, "rows": found}
