@@ -25,7 +25,9 @@ def blocks(language: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("page", "code"), blocks("python"))
 def test_snippets_run(page: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, page, "exec"), {"__name__": "snippet"})
+    scope: dict[str, object] = {"__name__": "snippet"}
+    exec(compile(code, page, "exec"), scope)
+    assert len(scope) > 1
 
 
 def commands() -> list[str]:

@@ -64,9 +64,7 @@ class Summary:
     def sigma_curve(self) -> list[tuple[float, str]]:
         """The learnable tables that differ in σ alone: (σ, label), rising."""
         found = {
-            r.label: r.result.config.encoding.sigma
-            for r in self.runs
-            if r.result.config.encoding.name == "learnable"
+            r.label: r.result.config.encoding.sigma for r in self.runs if r.result.config.encoding.name == "learnable"
         }
         return sorted((sigma, name) for name, sigma in found.items() if sigma is not None)
 
