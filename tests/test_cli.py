@@ -241,7 +241,7 @@ BAD = [
     (["--norm", "prea"], ["prea", "'pre'"]),
     (["--steps", "1.5"], ["steps", "1.5"]),
     (["--steps", "0"], ["steps"]),
-    (["--warmup", "100"], ["warmup"]),
+    (["--warmup", "-1"], ["warmup"]),
     (["--seed", "one"], ["seed", "one"]),
     (["--threads", "0"], ["--threads"]),
     (["--threads", "two"], ["--threads"]),

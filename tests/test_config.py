@@ -159,7 +159,6 @@ def test_order_does_not_matter(values: dict, random) -> None:
     ("before", "after"),
     [
         ({"width": 64, "heads": 4}, {"width": 30, "heads": 3}),
-        ({"warmup": 100}, {"steps": 50, "warmup": 10}),
         ({"donor": None}, {"donor": "a-run", "donor_change": "norms"}),
     ],
 )
@@ -275,7 +274,7 @@ def test_wrong_types_are_refused(values: dict) -> None:
         {"sigma": -0.1}, {"sigma": "nan"}, {"sigma": "inf"}, {"sigma": "-inf"}, {"width": 0}, {"heads": 0},
         {"depth": 0}, {"heads": 3}, {"mlp_ratio": 0}, {"mlp_ratio": "nan"}, {"token_sigma": "nan"}, {"lr": 0},
         {"lr": -1}, {"lr": "nan"}, {"pe_lr": -1}, {"clip": "nan"}, {"momentum": -1}, {"weight_decay": -1},
-        {"steps": 0}, {"batch_size": 0}, {"eval_every": 0}, {"warmup": -1}, {"warmup": 10**9}, {"patience": 0},
+        {"steps": 0}, {"batch_size": 0}, {"eval_every": 0}, {"warmup": -1}, {"patience": 0},
         {"n_train": 0}, {"conditions": "9v9s"}, {"conditions": ""}, {"noise": 2}, {"noise": "nan"},
         {"min_distance": -1},
     ],

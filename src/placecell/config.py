@@ -103,7 +103,7 @@ class TrainConfig:
         _require(self.lr > 0, f"lr must be above 0, not {self.lr}.")
         for key in ("steps", "batch_size", "eval_every", "eval_train"):
             _require(getattr(self, key) >= 1, f"{key} must be at least 1, not {getattr(self, key)}.")
-        _require(0 <= self.warmup <= self.steps, f"warmup must be 0 to steps ({self.steps}), not {self.warmup}.")
+        _require(self.warmup >= 0, f"warmup must be at least 0, not {self.warmup}.")
         _require(self.patience is None or self.patience >= 1, f"patience must be at least 1, not {self.patience}.")
 
 

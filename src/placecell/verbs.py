@@ -213,6 +213,7 @@ def chosen(args: argparse.Namespace) -> dict[str, str]:
 def setup_torch(args: argparse.Namespace) -> None:
     """Threads as asked. One is the default: it repeats bit for bit, and these models are too small to gain by more."""
     import torch
+    from threadpoolctl import threadpool_limits
 
     from placecell.train.memory import keep_memory
 
@@ -220,6 +221,7 @@ def setup_torch(args: argparse.Namespace) -> None:
     if args.threads < 1:
         raise InputError(f"--threads must be at least 1, not {args.threads}.")
     torch.set_num_threads(args.threads)
+    threadpool_limits(args.threads)  # NumPy's and SciPy's, which analyses use
     keep_memory()
 
 

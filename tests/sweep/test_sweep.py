@@ -148,7 +148,7 @@ def test_sweep_analyse_and_transplant_from_the_command_line(tmp_path: Path, caps
     assert rows["sinusoidal"]["table/procrustes"] == pytest.approx(0, abs=1e-6)  # the reference itself
     assert "table/relation" not in rows["nope"]  # it has no table
     assert rows["sinusoidal"]["attention/reference"] > 0.9
-    for name in ("runs.csv", "summary.csv", "summary.json", "summary.md", "finding.png", "training.png"):
+    for name in ("runs.csv", "summary.csv", "summary.json", "summary.md", "finding.png", "tables.png", "training.png"):
         assert (tmp_path / "store" / "analysis" / name).stat().st_size > 0
     assert call(["transplant", "latin_square", *FLAGS, "--seeds", "2", "--out", out, "--json"]) == 0
     arms = json.loads(capsys.readouterr().out)["arms"]

@@ -114,9 +114,11 @@ def test_run_folder(go, tiny) -> None:
 
 def test_git_commit_is_that_of_the_source(go, tiny) -> None:
     facts = json.loads((go(tiny(steps=1)).folder / "environment.json").read_text())
-    here = ["git", "-C", str(Path(placecell.__file__).parent), "rev-parse", "HEAD"]
-    done = subprocess.run(here, capture_output=True, text=True, check=False)
-    assert facts["git_commit"] == (done.stdout.strip() if done.returncode == 0 else None)
+    here = ["git", "-C", str(Path(placecell.__file__).parents[2])]
+    head = subprocess.run([*here, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    changed = subprocess.run([*here, "diff", "--quiet", "HEAD"], capture_output=True, check=False).returncode == 1
+    expected = head.stdout.strip() + ("-dirty" if changed else "") if head.returncode == 0 else None
+    assert facts["git_commit"] == expected
 
 
 def test_load_result_reads_back_what_run_returned(go, tiny) -> None:

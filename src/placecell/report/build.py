@@ -50,8 +50,12 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
     files.write_json(out / "summary.json", _finite(facts))
     files.write_text(out / "summary.md", text + "\n")
     paths = [out / name for name in ("summary.md", "summary.csv", "runs.csv", "summary.json")]
-    for name, figure in (("finding", figures.fig_finding(summary)), ("training", figures.fig_training(summary))):
-        picture = io.BytesIO()
+    for name, make in (
+        ("finding", figures.fig_finding),
+        ("tables", figures.fig_tables),
+        ("training", figures.fig_training),
+    ):
+        picture, figure = io.BytesIO(), make(summary)
         figure.savefig(picture, format="png", dpi=130)
         files.write_bytes(out / f"{name}.png", picture.getvalue())
         paths.append(out / f"{name}.png")
@@ -142,9 +146,10 @@ def _runs_csv(summary: Summary) -> str:
     names = list(dict.fromkeys(name for run in summary.runs for name in run.values))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["run", "label", "seed", "status", *names])
+    notes = list(dict.fromkeys(name for run in summary.runs for name in run.notes))
+    writer.writerow(["run", "label", "seed", "status", *notes, *names])
     for run in summary.runs:
-        values = [run.values.get(name, "") for name in names]
+        values = [*(run.notes.get(name, "") for name in notes), *(run.values.get(name, "") for name in names)]
         writer.writerow([run.result.config.name, run.label, run.result.config.seed, run.result.status, *values])
     return text.getvalue()
 

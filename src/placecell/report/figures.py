@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from placecell import analysis
 from placecell.report.summary import RunSummary, Summary
 
 INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
@@ -29,6 +30,35 @@ def fig_finding(summary: Summary) -> Figure:
     for letter, panel in axes.items():
         panel.set_title(letter.lower(), loc="left", fontweight="bold")
         panel.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def fig_tables(summary: Summary) -> Figure:
+    """A 2D picture of every table: the first two principal components, tokens named by their number and coloured by
+    the first thing that is known of them; lines join tokens that belong together."""
+    truth = summary.task.truth()
+    found = [next(r for r in summary.runs if r.label == label) for label in summary.labels]
+    shown = [run for run in found if run.table is not None and np.ptp(run.table) > 0]
+    columns = min(4, max(1, len(shown)))
+    rows = max(1, -(-len(shown) // columns))
+    figure = Figure(figsize=(3 * columns, 3 * rows), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(rows, columns)).flatten()
+    colours = next(iter(truth.labels.values()), np.zeros(summary.task.n_tokens))
+    for panel, run in zip(panels, shown, strict=False):
+        assert run.table is not None
+        found_picture = analysis.picture(run.table)
+        x, y = found_picture.coordinates.T
+        for i, j in np.argwhere(np.triu(truth.relation) > 0):
+            panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
+        panel.scatter(x, y, c=colours, cmap="viridis", s=60)
+        for number in range(len(x)):
+            panel.annotate(str(number), (x[number], y[number]), ha="center", va="center", fontsize=5.5, color="white")
+        share = found_picture.explained[:2].sum()
+        panel.set_title(f"{run.label} ({share:.0%} of the variance)", fontsize=8)
+        panel.set_xticks([])
+        panel.set_yticks([])
+    for panel in panels[len(shown) :]:
+        panel.set_visible(False)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from placecell.encodings import SinusoidalPE
 from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.sweep import flatten, label, load_store, varying
-from placecell.tasks.base import Examples, Task
+from placecell.tasks.base import Examples, Task, Truth
 from placecell.train.run import RunResult, load_model, make_task
 
 Array = NDArray[np.float64]
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
+SHUFFLES = 100  # shuffled tables that a measure is compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,7 @@ class RunSummary:
     result: RunResult
     label: str
     values: dict[str, float]
+    notes: dict[str, str]  # measurements in words
     table: Array | None  # n d
     maps: Array | None  # layers n n, averaged over samples and heads
 
@@ -90,10 +92,12 @@ def summarise(
     for number, result in enumerate(results):
         on_run(number, len(results))
         table, maps = _look(result, sample) if measure and result.status == "done" else (None, None)
-        found.append(RunSummary(result, label(result.config, keys), _scores(result, task), table, maps))
+        found.append(RunSummary(result, label(result.config, keys), _scores(result, task), {}, table, maps))
     reference = _reference_maps(found, task)
+    truth = task.truth()
     for one in found:
-        one.values.update(_measure(one, task, reference))
+        _measure_table(one, task, truth)
+        _measure_attention(one, truth, reference)
     on_run(len(results), len(results))
     return Summary(task, found, keys)
 
@@ -133,24 +137,34 @@ def _reference_maps(runs: Sequence[RunSummary], task: Task) -> Array | None:
     return np.mean(chosen, axis=0) if chosen else None
 
 
-def _measure(run: RunSummary, task: Task, reference: Array | None) -> Mapping[str, float]:
-    """How readable the table is, and how far attention follows the true arrangement."""
-    truth, values = task.truth(), {}
-    if run.table is not None and np.ptp(run.table) > 0:
-        coords = task.positions.coords.double().numpy()
-        ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
-        values["table/relation"] = analysis.relation_correlation(run.table, truth.relation).value
-        values["table/distance"] = analysis.distance_correlation(run.table, coords, symmetries=truth.symmetries).value
-        values["table/procrustes"] = analysis.procrustes(run.table, ground, symmetries=truth.symmetries).distance
-        rng = numpy_stream(run.result.config.seed, "probe")
-        for name, labels in truth.labels.items():
-            values[f"table/probe_{name}"] = analysis.linear_probe(run.table, labels, rng=rng, permutations=0).accuracy
-    if run.maps is not None:
-        ideal = analysis.relation_agreement(run.maps, truth.relation)
-        values["attention/relation"] = float(ideal.correlation.mean())
-        values |= {f"attention/relation_layer{i + 1}": float(v) for i, v in enumerate(ideal.correlation)}
-        if reference is not None:
-            same = analysis.agreement(run.maps, reference)
-            values["attention/reference"] = float(same.cosine.mean())
-            values |= {f"attention/reference_layer{i + 1}": float(v) for i, v in enumerate(same.cosine)}
-    return values
+def _measure_table(run: RunSummary, task: Task, truth: Truth) -> None:
+    """How readable the table is, each measure beside what shuffled tables give."""
+    if run.table is None or np.ptp(run.table) == 0:
+        return
+    rng, values = numpy_stream(run.result.config.seed, "measure"), run.values
+    coords = task.positions.coords.double().numpy()
+    ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
+    relation = analysis.relation_correlation(run.table, truth.relation, permutations=SHUFFLES, rng=rng)
+    values |= {"table/relation": relation.value, "table/relation_p": relation.p}
+    distance = analysis.distance_correlation(run.table, coords, symmetries=truth.symmetries)
+    values["table/distance"] = distance.value
+    found = analysis.procrustes(run.table, ground, symmetries=truth.symmetries, permutations=SHUFFLES, rng=rng)
+    values |= {"table/procrustes": found.distance, "table/procrustes_p": found.p}
+    values["table/procrustes_shuffled"] = float(found.null.mean())
+    run.notes["procrustes_alignment"] = found.alignment.words
+    for name, labels in truth.labels.items():
+        probe = analysis.linear_probe(run.table, labels, rng=rng, permutations=SHUFFLES)
+        values |= {f"table/probe_{name}": probe.accuracy, f"table/probe_{name}_p": probe.p}
+
+
+def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -> None:
+    """How far attention follows the true arrangement, and the maps of the model that is given it; by layer."""
+    if run.maps is None:
+        return
+    ideal = analysis.relation_agreement(run.maps, truth.relation)
+    found = {"attention/relation": ideal.correlation}
+    if reference is not None:
+        found["attention/reference"] = analysis.agreement(run.maps, reference).cosine
+    for name, by_layer in found.items():
+        run.values[name] = float(by_layer.mean())
+        run.values.update({f"{name}_layer{i + 1}": float(v) for i, v in enumerate(by_layer)})
