@@ -76,6 +76,9 @@ def call(argv: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         sys.stderr.close()
         return verbs.DONE
+    except OSError as error:  # a disk that is full, a folder that may not be entered
+        print(f"placecell: {error}", file=sys.stderr)
+        return verbs.BAD_INPUT
 
 
 EVERYWHERE = {"json": False, "device": "auto", "seed": None, "out": None, "threads": "1"}
@@ -108,7 +111,9 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
         return known[name]
 
     run = verb("run", verbs.run_verb, "train one model", "TASK [--preset NAME] [--KEY VALUE ...]")
-    run.add_argument("--compile", action="store_true", help="compile the model first (pays on long runs)")
+    run.add_argument(
+        "--compile", action="store_true", help="compile the training step first (slower on the CPU measured)"
+    )
     sweep = verb("sweep", verbs.sweep_verb, "train many", "TASK [--preset NAME] [--KEY VALUE,VALUE ...] [--seeds N]")
     sweep.add_argument("--dry-run", action="store_true", help="list the runs and train none")
     transplant = verb(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -41,6 +42,15 @@ def write_text(path: Path, content: str) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """Plain values with the numbers that JSON cannot hold (NaN, infinity) as null."""
+    if isinstance(value, dict):
+        return {key: finite(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_json(path: Path) -> Any:

@@ -88,6 +88,7 @@ class Interrupt:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+        print("\nstopping as soon as all is saved; once more stops at once", file=sys.stderr, flush=True)
 
 
 class SweepProgress:

@@ -73,11 +73,15 @@ def sweep_verb(args: argparse.Namespace) -> int:
 
     seeds = coerce(args.seeds or plan.get("seeds", 1), int, "--seeds")
     configs = grid(base, plan.get("grid", []), axes, seeds)
-    out = Path(args.out or f"runs/{args.task}-{args.preset}")
+    out = Path(args.out or f"runs/{args.task}-{args.config.stem if args.config else args.preset}")
     if args.dry_run:
         from placecell.sweep import label, varying
 
         keys = varying(configs)
+        if args.json:
+            runs = [{"name": c.name, "seed": c.seed, "label": label(c, keys), "steps": c.train.steps} for c in configs]
+            print_json({"folder": str(out), "runs": runs})
+            return DONE
         for config in configs:
             print(f"{config.name}  seed {config.seed}  {label(config, keys)}")
         print(f"{len(configs)} runs, {sum(c.train.steps for c in configs)} steps, in {out}; nothing was trained.")
@@ -92,6 +96,9 @@ def transplant_verb(args: argparse.Namespace) -> int:
     """Is it the learned table that generalises? Train fresh models with frozen tables taken from others: learned at
     small σ, the same with rows shuffled, random with the same norms, learned at large σ."""
     base, plan = base_config(args.task, args.preset, args.config)
+    taken = {"seed", "encoding", "sigma", "axes", "base", "max_distance", "donor", "donor_change"} & chosen(args).keys()
+    if taken:
+        raise InputError(f"a transplant sets {', '.join(sorted(taken))} itself; it takes --small, --large and --seeds.")
     base = base.override(chosen(args))
     setup_torch(args)
     from placecell import analysis
@@ -100,7 +107,7 @@ def transplant_verb(args: argparse.Namespace) -> int:
     from placecell.train import load_result, make_task
 
     pairs = donors(base, args.small, args.large, coerce(args.seeds or plan.get("seeds", 1), int, "--seeds"))
-    out = Path(args.out or f"runs/{args.task}-{args.preset}")
+    out = Path(args.out or f"runs/{args.task}-{args.config.stem if args.config else args.preset}")
     arms = [receivers(*pair) for pair in pairs]
     for round_of_runs in ([c for pair in pairs for c in pair], [c for arm in arms for c in arm.values()]):
         code = work_through(round_of_runs, out, args)
@@ -126,6 +133,8 @@ def evaluate_verb(args: argparse.Namespace) -> int:
     setup_torch(args)
     from placecell.train import evaluate_splits, load_model
 
+    if args.human is not None and args.items is None:
+        raise InputError("--human needs the items that people worked on: --items FILE.")
     for folder in args.runs:
         _, task, model = load_model(folder)
         if args.items is None:
@@ -199,6 +208,16 @@ def base_config(task: str, preset: str = "quick", config: Path | None = None) ->
         values, where = read_toml(config), str(config)
     values.pop("about", None)
     plan = values.pop("sweep", {})
+    grids = plan.get("grid", []) if isinstance(plan, dict) else None
+    if not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
+        raise InputError(
+            f"{where}: a sweep is a section [sweep] with `seeds`, and [[sweep.grid]] for each of its grids."
+        )
+    for key in plan:
+        if key not in ("seeds", "grid"):
+            raise unknown(f"key in {where} [sweep]", key, ("seeds", "grid"))
+    if any("seed" in grid for grid in grids):
+        raise InputError(f"{where}: a grid has no `seed`; `seeds` in [sweep] says how many.")
     if values.get("task", task) != task:
         raise InputError(f"{where}: settings of the task {values['task']!r}, not of {task!r}.")
     return RunConfig.from_dict({"task": task} | values, where), plan
@@ -256,15 +275,9 @@ def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespa
 
 def print_json(content: Any) -> None:
     """One line of JSON. Numbers that JSON cannot hold become null."""
+    from placecell.files import finite
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(v) for key, v in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(v) for v in value]
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    print(json.dumps(plain(content), ensure_ascii=False))
+    print(json.dumps(finite(content), ensure_ascii=False))
 
 
 def _first_line(text: str | None) -> str:

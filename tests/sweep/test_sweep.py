@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -193,3 +194,86 @@ def test_seeds_pair_the_curves(base: RunConfig) -> None:
     for name in a:
         ratio = 4.0 if name == "encoding.weight" else 1.0
         np.testing.assert_array_equal(a[name].numpy() * ratio, b[name].numpy())
+
+
+@pytest.mark.slow
+def test_a_polite_kill_of_the_parent_alone_saves_every_run(tmp_path: Path) -> None:
+    """A scheduler signals one process; the workers must hear of it, or hours would pass before the sweep ends."""
+    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--steps", "100000"]
+    command += ["--encoding", "learnable", "--sigma", "0.1,2", "--seeds", "1", "--workers", "2", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    for _ in range(600):
+        if len(list(tmp_path.glob("*/status.json"))) == 2:
+            break
+        time.sleep(0.1)
+    time.sleep(1)
+    process.terminate()
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from here" in told
+    assert [r.status for r in load_store(tmp_path)] == ["interrupted"] * 2
+    assert len(list(tmp_path.glob("*/checkpoint.safetensors"))) == 2
+
+
+@pytest.mark.slow
+def test_analyse_takes_folders_as_they_are(base: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other"
+    run(base.override({"encoding": "nope"}), other)
+    assert call(["analyse", str(other), "--json"]) == 0  # no learnable table, so no σ curve
+    assert json.loads(capsys.readouterr().out)["sigma"] == {}
+    assert call(["analyse", str(next(other.glob("latin_square-*")))]) == 2  # a run, not a folder of runs
+    assert f"give the folder that holds it ({other})" in capsys.readouterr().err
+
+    uneven = tmp_path / "uneven"  # σ = 0.1 has three seeds, the others two: an extended or interrupted sweep
+    runs = [(s, seed) for s in (0.1, 0.5, 2.0) for seed in range(2)] + [(0.1, 2)]
+    for sigma, seed in runs:
+        run(base.override({"sigma": sigma, "seed": seed}), uneven)
+    assert call(["analyse", str(uneven), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [row["seeds"] for row in facts["configurations"]] == [3, 2, 2]
+    assert facts["sigma"]["largest"] == 2.0
+
+    run(base.override({"sigma": 0.1, "clip": 1.0}), uneven)  # not another seed of the same thing
+    assert call(["analyse", str(uneven), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {"learnable σ=0.1 clip=1.0", "learnable σ=0.1 clip=None"} <= {r["label"] for r in facts["configurations"]}
+    assert facts["sigma"] == {}  # more than σ varies
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("sweep = 3", "a sweep is a section"),
+        ("[sweep.grid]\nsigma = 1", r"\[\[sweep.grid\]\]"),
+        ("[sweep]\nsedes = 3", "did you mean 'seeds'"),
+        ("[[sweep.grid]]\nseed = 3", "a grid has no `seed`"),
+        ('task = "other"', "not of 'latin_square'"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(text: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=told):
+        base_config("latin_square", config=path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["transplant", "latin_square", "--sigma", "0.3"],
+        ["transplant", "latin_square", "--seeds", "0"],
+        ["transplant", "latin_square", "--small", "2", "--large", "2"],
+        ["sweep", "latin_square", "--seed", "3"],
+        ["sweep", "latin_square", "--workers", "0", "--seeds", "1", "--encoding", "nope"],
+        ["sweep", "latin_square", "--device", "tpu", "--seeds", "1", "--encoding", "nope"],
+        ["evaluate", "RUN", "--human", "people.csv"],
+        ["evaluate", "."],
+    ],
+)
+def test_what_a_verb_cannot_do_is_one_sentence(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(words) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.glob("runs/*/*"))

@@ -59,10 +59,7 @@ def build_model(
             n=len(positions.index),
             d=config.width,
             heads=config.heads,
-            sigma=encoding.sigma,
-            axes=encoding.axes,
-            base=encoding.base,
-            max_distance=encoding.max_distance,
+            **{f.name: getattr(encoding, f.name) for f in fields(encoding) if f.name != "name"},
         )
         encoder = Encoder(config.width, config.depth, config.heads, config.mlp_ratio, config.norm, config.activation)
         model = Transformer(tokens, part, encoder, config.width, n_outputs)

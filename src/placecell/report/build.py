@@ -47,7 +47,7 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
     text = as_text(facts)
     files.write_text(out / "runs.csv", _runs_csv(summary))
     files.write_text(out / "summary.csv", _summary_csv(facts["configurations"]))
-    files.write_json(out / "summary.json", _finite(facts))
+    files.write_json(out / "summary.json", files.finite(facts))
     files.write_text(out / "summary.md", text + "\n")
     paths = [out / name for name in ("summary.md", "summary.csv", "runs.csv", "summary.json")]
     for name, make in (
@@ -85,8 +85,11 @@ def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
     if len(curve) < 2:
         return {}
     rng = numpy_stream(0, "sigma")
-    scores = np.array([summary.values(label, headline) for _, label in curve]) * (1 if summary.task.headline_up else -1)
-    best = int(np.argmax(np.nanmean(scores, axis=1)))
+    labels = [label for _, label in curve]
+    scores = summary.paired(labels, headline) * (1 if summary.task.headline_up else -1)
+    best = summary.best_sigma()
+    if not scores.shape[1]:
+        return {}
     found: dict[str, Any] = {"best": curve[best][0], "largest": curve[-1][0]}
     if best != len(curve) - 1:
         gain = analysis.paired_difference(scores[best], scores[-1], rng)
@@ -98,7 +101,7 @@ def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
         }
     found["inverted_u"] = bool(0 < best < len(curve) - 1)
     for name in ("attention/reference", "attention/relation", "table/relation", "table/procrustes"):
-        values = np.array([summary.values(label, name) for _, label in curve])
+        values = summary.paired(labels, name)
         if np.isfinite(values).all() and len(curve) > 2:
             interval = analysis.spearman_interval(values, scores, rng)
             found[f"rank_correlation/{name}"] = {"value": interval.estimate, "low": interval.low, "high": interval.high}
@@ -132,13 +135,19 @@ def as_text(facts: dict[str, Any]) -> str:
                     f"Rank correlation over σ of {name.split('/', 1)[1]} with the headline: "
                     f"{_number(value['value'])} [{_number(value['low'])}, {_number(value['high'])}]."
                 )
+    lost = [f"{r['label']} ({r['diverged']})" for r in facts["configurations"] if r["diverged"]]
+    if lost:
+        lines += ["", f"Diverged, and counted with their last score: {', '.join(lost)}."]
     slow = [
         f"{r['label']} ({r['converged']} of {r['seeds']})"
         for r in facts["configurations"]
         if r["converged"] < r["seeds"]
     ]
     if slow:
-        lines += ["", f"Not all converged (training set learned whole), so compare with care: {', '.join(slow)}."]
+        lines += [
+            "",
+            f"Not all converged (every training sample scored is right), so compare with care: {', '.join(slow)}.",
+        ]
     return "\n".join(lines)
 
 
@@ -170,12 +179,3 @@ def _mean(values: np.ndarray[Any, Any]) -> float:
 
 def _number(value: float | None) -> str:
     return "–" if value is None or not np.isfinite(value) else f"{value:.3f}"
-
-
-def _finite(value: Any) -> Any:
-    """The same values with what JSON cannot hold as null."""
-    if isinstance(value, dict):
-        return {key: _finite(v) for key, v in value.items()}
-    if isinstance(value, list):
-        return [_finite(v) for v in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value

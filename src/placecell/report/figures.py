@@ -23,9 +23,11 @@ def fig_finding(summary: Summary) -> Figure:
     _against_sigma(axes["B"], summary, "table/relation", "table–relation correlation", others=False)
     _agreement(axes["C"], summary)
     curve = summary.sigma_curve()
-    for axis, index, colour in (("D", _best(summary), SMALL), ("E", len(curve) - 1, LARGE)):
-        if curve:
-            _similarity(axes[axis], summary, curve[index][1], colour, figure)
+    for letter in "DE":
+        axes[letter].set_visible(bool(curve))
+    if curve:
+        _similarity(axes["D"], summary, curve[summary.best_sigma()][1], SMALL, figure)
+        _similarity(axes["E"], summary, curve[-1][1], LARGE, figure)
     _against_sigma(axes["F"], summary, "table/procrustes", "Procrustes distance to the true table", others=False)
     for letter, panel in axes.items():
         panel.set_title(letter.lower(), loc="left", fontweight="bold")
@@ -43,10 +45,12 @@ def fig_tables(summary: Summary) -> Figure:
     rows = max(1, -(-len(shown) // columns))
     figure = Figure(figsize=(3 * columns, 3 * rows), layout="constrained")
     panels = np.atleast_1d(figure.subplots(rows, columns)).flatten()
+    coords = summary.task.positions.coords.double().numpy()
+    layout = coords if coords.shape[1] == 2 else None  # turned to lie as the tokens do, where they lie in a plane
     colours = next(iter(truth.labels.values()), np.zeros(summary.task.n_tokens))
     for panel, run in zip(panels, shown, strict=False):
         assert run.table is not None
-        found_picture = analysis.picture(run.table)
+        found_picture = analysis.picture(run.table, align_to=layout)
         x, y = found_picture.coordinates.T
         for i, j in np.argwhere(np.triu(truth.relation) > 0):
             panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
@@ -80,15 +84,6 @@ def fig_training(summary: Summary) -> Figure:
     figure.supxlabel("step")
     figure.supylabel(f"{summary.task.headline} (dark: training, red: test)")
     return figure
-
-
-def _best(summary: Summary) -> int:
-    """The place on the σ curve of the best headline."""
-    sign = 1 if summary.task.headline_up else -1
-    means = [
-        sign * np.nanmean(summary.values(name, f"test/{summary.task.headline}")) for _, name in summary.sigma_curve()
-    ]
-    return int(np.argmax(means))
 
 
 def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: bool) -> None:

@@ -59,22 +59,36 @@ class Summary:
         return np.array([r.values.get(name, np.nan) for r in chosen])
 
     def interval(self, label: str, name: str) -> analysis.Interval:
-        """Mean over seeds with a bootstrap interval."""
+        """Mean over seeds with a bootstrap interval; NaN where it was never measured."""
         values = self.values(label, name)
-        return analysis.bootstrap_interval(values[np.isfinite(values)], numpy_stream(0, f"interval/{label}/{name}"))
+        kept = values[np.isfinite(values)]
+        if not len(kept):
+            return analysis.Interval(float("nan"), float("nan"), float("nan"), 0.95, "not measured")
+        return analysis.bootstrap_interval(kept, numpy_stream(0, f"interval/{label}/{name}"))
 
     def sigma_curve(self) -> list[tuple[float, str]]:
-        """The learnable tables that differ in σ alone: (σ, label), rising."""
+        """The learnable tables, if they differ in σ alone: (σ, label), rising. Empty when other settings vary too."""
         found = {
             r.label: r.result.config.encoding.sigma for r in self.runs if r.result.config.encoding.name == "learnable"
         }
-        return sorted((sigma, name) for name, sigma in found.items() if sigma is not None)
+        curve = sorted((sigma, name) for name, sigma in found.items() if sigma is not None)
+        return curve if len({sigma for sigma, _ in curve}) == len(curve) else []
+
+    def paired(self, labels: Sequence[str], name: str) -> Array:
+        """A measurement of several configurations (configurations, seeds), over the seeds that all of them have."""
+        found = [{r.result.config.seed: r.values.get(name, np.nan) for r in self.runs if r.label == x} for x in labels]
+        seeds = sorted(set.intersection(*map(set, found)))
+        return np.array([[values[seed] for seed in seeds] for values in found])
+
+    def best_sigma(self) -> int:
+        """The place on the σ curve of the best headline."""
+        sign = 1 if self.task.headline_up else -1
+        name = f"test/{self.task.headline}"
+        return int(np.nanargmax([sign * self.interval(label, name).estimate for _, label in self.sigma_curve()]))
 
 
-def summarise(
-    folder: Path, *, measure: bool = True, on_run: Callable[[int, int], None] = lambda done, total: None
-) -> Summary:
-    """Read a folder of runs and measure every finished one's table and attention maps (with `measure`)."""
+def summarise(folder: Path, *, on_run: Callable[[int, int], None] = lambda done, total: None) -> Summary:
+    """Read a folder of runs and measure every finished one's table and attention maps."""
     results = [r for r in load_store(folder) if r.status in ("done", "diverged")]
     results = [r for r in results if r.config.donor is None]  # transplants are compared by `placecell transplant`
     if not results:
@@ -91,13 +105,12 @@ def summarise(
     found = []
     for number, result in enumerate(results):
         on_run(number, len(results))
-        table, maps = _look(result, sample) if measure and result.status == "done" else (None, None)
+        table, maps = _look(result, sample) if result.status == "done" else (None, None)
         found.append(RunSummary(result, label(result.config, keys), _scores(result, task), {}, table, maps))
-    reference = _reference_maps(found, task)
     truth = task.truth()
     for one in found:
         _measure_table(one, task, truth)
-        _measure_attention(one, truth, reference)
+        _measure_attention(one, truth, _reference_maps(found, one, task))
     on_run(len(results), len(results))
     return Summary(task, found, keys)
 
@@ -125,12 +138,16 @@ def _look(result: RunResult, sample: Examples) -> tuple[Array | None, Array]:
     return None if table is None else table.double().numpy(), mean
 
 
-def _reference_maps(runs: Sequence[RunSummary], task: Task) -> Array | None:
-    """The attention maps of the ground-truth model: sinusoidal over the task's own axes, averaged over seeds."""
+def _reference_maps(runs: Sequence[RunSummary], own: RunSummary, task: Task) -> Array | None:
+    """The attention maps of the ground-truth model: sinusoidal over the task's own axes, averaged over the seeds of
+    models of the same size; never the run's own."""
     chosen = [
         r.maps
         for r in runs
-        if r.maps is not None
+        if r is not own
+        and r.maps is not None
+        and own.maps is not None
+        and r.maps.shape == own.maps.shape
         and r.result.config.encoding.name == "sinusoidal"
         and r.result.config.encoding.axes == task.positions.axes
     ]
@@ -138,7 +155,7 @@ def _reference_maps(runs: Sequence[RunSummary], task: Task) -> Array | None:
 
 
 def _measure_table(run: RunSummary, task: Task, truth: Truth) -> None:
-    """How readable the table is, each measure beside what shuffled tables give."""
+    """How readable the table is; `_p` is the share of shuffled tables that do as well."""
     if run.table is None or np.ptp(run.table) == 0:
         return
     rng, values = numpy_stream(run.result.config.seed, "measure"), run.values
@@ -146,8 +163,7 @@ def _measure_table(run: RunSummary, task: Task, truth: Truth) -> None:
     ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
     relation = analysis.relation_correlation(run.table, truth.relation, permutations=SHUFFLES, rng=rng)
     values |= {"table/relation": relation.value, "table/relation_p": relation.p}
-    distance = analysis.distance_correlation(run.table, coords, symmetries=truth.symmetries)
-    values["table/distance"] = distance.value
+    values["table/distance"] = analysis.distance_correlation(run.table, coords, symmetries=truth.symmetries).value
     found = analysis.procrustes(run.table, ground, symmetries=truth.symmetries, permutations=SHUFFLES, rng=rng)
     values |= {"table/procrustes": found.distance, "table/procrustes_p": found.p}
     values["table/procrustes_shuffled"] = float(found.null.mean())

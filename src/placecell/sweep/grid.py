@@ -37,10 +37,18 @@ def _product(axes: Axes) -> Iterable[dict[str, Any]]:
 
 
 def varying(configs: Sequence[RunConfig]) -> list[str]:
-    """The keys (section.key) of which runs have different values, seeds apart, in the order of the configuration."""
+    """The keys (section.key) of which runs have different values, seeds apart, in the order of the configuration.
+
+    A setting of the encoding that is absent was cleared because that encoding does not read it: no difference.
+    """
     flat = [flatten(config) for config in configs]
     names = dict.fromkeys(name for one in flat for name in one)
-    return [n for n in names if n not in SEEDS and len({repr(one[n]) for one in flat if n in one}) > 1]
+
+    def differs(name: str) -> bool:
+        told = [one for one in flat if name in one or not name.startswith("encoding.")]
+        return len({repr(one.get(name)) for one in told}) > 1
+
+    return [name for name in names if name not in SEEDS and differs(name)]
 
 
 SEEDS = ("seed", "pe_seed", "weights_seed", "data_seed")
@@ -60,7 +68,7 @@ def label(config: RunConfig, keys: Sequence[str]) -> str:
     words = [config.encoding.name]
     for key in keys:
         value = flat.get(key)
-        if value is None or key == "encoding.name":
+        if key == "encoding.name" or (value is None and key.startswith("encoding.")):
             continue
         name = key.split(".")[-1]
         words.append({"sigma": f"σ={value}", "axes": f"{value}D"}.get(name, f"{name}={value}"))

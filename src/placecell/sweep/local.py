@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import torch
@@ -21,7 +23,7 @@ from placecell.errors import InputError
 from placecell.progress import Interrupt
 from placecell.tasks.base import Examples
 from placecell.train.memory import keep_memory
-from placecell.train.run import RunResult, Watch, make_task, run
+from placecell.train.run import RunResult, Watch, make_task, pick_device, run
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class _Worker:
     """What a worker process keeps from run to run."""
 
     splits: dict[str, dict[str, Examples]]
-    interrupt: Interrupt
+    stop: Event
     device: str
 
 
@@ -65,68 +67,84 @@ def sweep(
 ) -> list[Outcome]:
     """Run all configurations under `out`. Those already done are reused; one that fails does not stop the others.
 
-    Ctrl-C once: running runs save a checkpoint and the rest are left for the next time.
+    Ctrl-C (or SIGTERM) once: running runs save a checkpoint and the rest are left for the next time. Twice: the
+    workers are ended at once, and what they saved before is there.
     """
+    pick_device(device)
     if workers < 1:
         raise InputError(f"workers must be at least 1, not {workers}.")
     files.make_folder(out)
     splits = {key: make_task(config).splits() for key, config in {_data_key(c): c for c in configs}.items()}
+    context = torch.multiprocessing.get_context("spawn")
+    stop = context.Event()
     outcomes: list[Outcome] = []
     with (
         Interrupt() as interrupt,
         ProcessPoolExecutor(
             min(workers, max(1, len(configs))),
-            mp_context=torch.multiprocessing.get_context("spawn"),
+            mp_context=context,
             initializer=_start,
-            initargs=(splits, threads, device),
+            initargs=(splits, threads, device, stop),
         ) as pool,
     ):
-        pending: dict[Future[RunResult], RunConfig] = {}
-        queue = iter(configs)
-        for outcome in _collect(pool, queue, pending, out, workers, interrupt):
-            outcomes.append(outcome)
-            on_done(outcome)
+        try:
+            for outcome in _collect(pool, iter(configs), out, workers, interrupt, stop):
+                outcomes.append(outcome)
+                on_done(outcome)
+        except KeyboardInterrupt:
+            for process in list(pool._processes.values()):
+                process.kill()
+            raise
     return outcomes
 
 
 def _collect(
     pool: ProcessPoolExecutor,
     queue: Iterator[RunConfig],
-    pending: dict[Future[RunResult], RunConfig],
     out: Path,
     workers: int,
     interrupt: Interrupt,
+    stop: Event,
 ) -> Iterator[Outcome]:
     """Outcomes as they come; never more runs are handed out than there are workers, so that a stop is quick."""
-    while True:
-        while len(pending) < workers and not interrupt.asked:
-            config = next(queue, None)
-            if config is None:
-                break
-            pending[pool.submit(_work, config, out)] = config
-        if not pending:
+    pending: dict[Future[RunResult], RunConfig] = {}
+    try:
+        while True:
+            while len(pending) < workers and not interrupt.asked:
+                config = next(queue, None)
+                if config is None:
+                    break
+                pending[pool.submit(_work, config, out)] = config
+            if not pending:
+                return
+            if interrupt.asked:
+                stop.set()
+            for future in wait(pending, timeout=0.5, return_when=FIRST_COMPLETED).done:
+                config = pending.pop(future)
+                try:
+                    yield Outcome(config, future.result())
+                except BrokenProcessPool:
+                    raise
+                except Exception as error:
+                    yield Outcome(config, None, f"{type(error).__name__}: {error}")
+    except BrokenProcessPool:
+        if interrupt.asked:  # Ctrl-C reached a worker that was still starting
             return
-        for future in wait(pending, timeout=0.5, return_when=FIRST_COMPLETED).done:
-            config = pending.pop(future)
-            try:
-                yield Outcome(config, future.result())
-            except BrokenProcessPool:
-                raise InputError(
-                    "a worker process was killed from outside (out of memory?); the same command goes on from here."
-                ) from None
-            except Exception as error:
-                yield Outcome(config, None, f"{type(error).__name__}: {error}")
+        raise InputError(
+            "a worker process was killed from outside (out of memory?); the same command goes on from here."
+        ) from None
 
 
 def _data_key(config: RunConfig) -> str:
     return json.dumps([config.task, asdict(config.data)], sort_keys=True)
 
 
-def _start(splits: dict[str, dict[str, Examples]], threads: int, device: str) -> None:
+def _start(splits: dict[str, dict[str, Examples]], threads: int, device: str, stop: Event) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
     keep_memory()
-    _worker[:] = [_Worker(splits, Interrupt().__enter__(), device)]
+    _worker[:] = [_Worker(splits, stop, device)]
 
 
 def _end_with_parent() -> None:
@@ -139,5 +157,5 @@ def _end_with_parent() -> None:
 
 def _work(config: RunConfig, out: Path) -> RunResult:
     worker = _worker[0]
-    watch = Watch(on_step=lambda state: not worker.interrupt.asked)
+    watch = Watch(on_step=lambda state: not worker.stop.is_set())
     return run(config, out, device=worker.device, splits=worker.splits[_data_key(config)], watch=watch)

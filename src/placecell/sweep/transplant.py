@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placecell.config import EncodingConfig, RunConfig
+from placecell.errors import InputError
 from placecell.train.run import complete, make_task
 
 FRESH = 1000  # added to a donor's seed for the receiver's weights, so that only the table is carried over
@@ -12,6 +13,10 @@ FRESH = 1000  # added to a donor's seed for the receiver's weights, so that only
 
 def donors(base: RunConfig, small: float, large: float, seeds: int) -> list[tuple[RunConfig, RunConfig]]:
     """For each seed, the run that learns its table from a small σ and the one that does from a large."""
+    if seeds < 1:
+        raise InputError(f"seeds must be at least 1, not {seeds}.")
+    if not small < large:
+        raise InputError(f"the small σ must be below the large one: {small:g}, {large:g}.")
 
     def donor(sigma: float, seed: int) -> RunConfig:
         config = replace(base, encoding=EncodingConfig("learnable", sigma=sigma), seed=seed)

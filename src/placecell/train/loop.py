@@ -90,7 +90,8 @@ def evaluate_splits(
     """Loss and metrics of every split."""
     rows = []
     for split, examples in splits.items():
-        outputs = predict(model, examples, positions)
+        outputs = predict(model, examples, positions).cpu()  # scored in double precision, which mps has not
+        examples = examples.to(outputs.device)
         scores = {"loss": float(task.loss(outputs, examples)), **task.metrics(outputs, examples)}
         rows += [Row(step, split, name, value) for name, value in scores.items()]
     return rows

@@ -100,6 +100,7 @@ def run(
     if config.donor is not None:
         take_table(model, out / config.donor, config.donor_change, torch_stream(config.seed_of("pe"), "transplant"))
     model.to(where)
+    splits = splits or task.splits()
     files.make_folder(folder)
     with files.lock(folder):
         if _finished(folder):  # by another process, in the meantime
@@ -124,7 +125,6 @@ def run(
             return watch.on_step(state)
 
         try:
-            splits = splits or task.splits()
             status = fit(
                 model,
                 task,
@@ -198,6 +198,8 @@ def load_result(folder: Path) -> RunResult:
 
 def load_model(folder: Path) -> tuple[RunConfig, Task, Transformer]:
     """The trained model of a finished run, with its task."""
+    if not (folder / "config.toml").exists():
+        raise InputError(f"{folder}: not a run's folder (it has no config.toml).")
     config = RunConfig.from_toml(folder / "config.toml")
     task = make_task(config)
     model = make_model(config, task)
