@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from placecell import files, tasks
 from placecell.config import RunConfig
@@ -144,6 +145,8 @@ def run(
             _save(folder, model, optimizer, state)
         else:
             files.write_tensors(folder / "weights.safetensors", model.state_dict())
+            if state.snapshots:
+                files.write_tensors(folder / "snapshots.safetensors", state.snapshots)
             files.write_text(folder / "metrics.csv", metrics_csv(state.rows))
         _write_status(folder, status, state)
         if status != "interrupted":
@@ -208,6 +211,15 @@ def load_model(folder: Path) -> tuple[RunConfig, Task, Transformer]:
         raise InputError(f"{folder}: no weights yet (the run is not done); run it to the end first.")
     checkpoint.load_weights(model, files.read_tensors(path)[0], path)
     return config, task, model
+
+
+def load_snapshots(folder: Path, name: str = "table") -> dict[int, Tensor]:
+    """Step -> the table (or the weight of that name) as it was then; empty if the run kept none."""
+    path = folder / "snapshots.safetensors"
+    if not path.exists():
+        return {}
+    kept = [(key.partition("/"), tensor) for key, tensor in files.read_tensors(path)[0].items()]
+    return {int(step): tensor for (step, _, of), tensor in sorted(kept, key=lambda one: one[0]) if of == name}
 
 
 def pick_device(device: str) -> torch.device:
