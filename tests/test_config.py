@@ -180,8 +180,8 @@ def test_hash_changes_with_every_key(data: st.DataObject) -> None:
 def test_hash_changes_with_this_key(key: str) -> None:
     other = {
         "encoding": "rotary", "norm": "pre", "activation": "gelu", "optimizer": "sgd", "schedule": "cosine",
-        "patience_split": "valid", "donor": "another", "donor_change": choices("donor_change")[0], "heads": 8, "snapshots": "none",
-        "conditions": "1v1s", "min_distance": 0.5, "noise": 0.5,
+        "patience_split": "valid", "donor": "another", "donor_change": choices("donor_change")[0], "heads": 8,
+        "snapshots": "none", "conditions": "1v1s", "min_distance": 0.5, "noise": 0.5,
     }  # fmt: skip
     value = other.get(key, not keys(BASE)[key].value if keys(BASE)[key].type is bool else 7)
     changed = BASE.override({key: value})
