@@ -123,8 +123,15 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     transplant.add_argument("--large", type=float, default=2.0, metavar="X", help="σ of the second (default: 2)")
     for many in (sweep, transplant):
         many.add_argument("--seeds", metavar="N", help="the seeds 0 to N−1 (default: the preset's)")
-        many.add_argument("--workers", metavar="N", help="processes (default: one a core)")
+        many.add_argument("--workers", metavar="N", help="processes (default: one a core; 0: this process itself)")
+        many.add_argument("--retries", default="2", metavar="N", help="new tries for a run that died (default: 2)")
+        many.add_argument("--backend", default="local", metavar="NAME", help="local or ray (default: local)")
+        many.add_argument("--address", metavar="ADDRESS", help="of a Ray cluster (default: start Ray on this machine)")
+        many.add_argument("--cpus-per-run", metavar="X", help="CPUs a run asks Ray for (default: --threads)")
+        many.add_argument("--gpus-per-run", metavar="X", help="GPUs a run asks Ray for (default: 0)")
     for configured in (run, sweep, transplant):
+        about = "time between checkpoints, which is what a kill can cost (default: 30)"
+        configured.add_argument("--checkpoint-seconds", default="30", metavar="X", help=about)
         add_configuration(configured, argv)
     analyse = verb("analyse", verbs.analyse_verb, "what a sweep found", "FOLDER [--out FOLDER]")
     analyse.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
