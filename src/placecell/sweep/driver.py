@@ -12,6 +12,7 @@ from placecell import files, tasks
 from placecell.config import RunConfig
 from placecell.progress import Interrupt
 from placecell.sweep.backend import Backend, Busy, Ended, Job, MakeBackend, Step, data_key
+from placecell.sweep.store import Store
 from placecell.train.run import RunResult, finished, load_result, make_task, mark_failed, pick_device
 
 TICK = 0.5  # seconds between looks at what has happened
@@ -82,12 +83,13 @@ def sweep(
             done(Outcome(config, replace(load_result(out / config.name), reused=True)))
         else:
             waiting.append(config)
-    if not waiting:
-        return tally.outcomes
-    splits = {key: make_task(config).splits() for key, config in {data_key(c): c for c in waiting}.items()}
-    job = Job(out.absolute(), splits, device, threads, checkpoint_seconds)
-    with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:
-        _drive(backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick)
+    if waiting:
+        splits = {key: make_task(config).splits() for key, config in {data_key(c): c for c in waiting}.items()}
+        job = Job(out.absolute(), splits, device, threads, checkpoint_seconds)
+        with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:
+            _drive(backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick)
+    if any(outcome.result for outcome in tally.outcomes):
+        Store(out).rows()  # brings the index up to date
     return tally.outcomes
 
 
