@@ -134,6 +134,6 @@ def _drive(
                 message = f"{event.message}, {lost[event.name] + 1} times in a row"
                 mark_failed(out / config.name, message)
                 done(Outcome(config, None, message))
-        if not tally.running and queue and not asked():
+        if not tally.running and queue and all(later.get(c.name, 0.0) > time.monotonic() for c in queue):
             time.sleep(TICK / 5)  # all that is left belongs to others
         on_tick(tally)

@@ -109,4 +109,4 @@ def _row(folder: Path) -> dict[str, Any]:
 def _alive(store: Path, row: dict[str, Any]) -> dict[str, Any]:
     if row["status"] == "running" and not files.is_locked(store / row["name"]):
         row = row | {"status": "stopped"}
-    return {name: row[name] for name in FIRST if name in row} | row
+    return {name: row[name] for name in FIRST if name in row} | dict(sorted(row.items()))
