@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from placecell import tasks, verbs
+from placecell import tasks, verbs, verbs_store
 from placecell.config import Key, keys
 from placecell.errors import InputError, unknown
 
@@ -27,6 +27,7 @@ EXAMPLES = """Positional encodings that transformers learn and people can read.
   placecell run latin_square --sigma 2             the same with a large initial table
   placecell run latin_square --help                every setting of that task
   placecell sweep latin_square                     the finding: all encodings, several σ and seeds
+  placecell status runs/latin_square-quick         how it stands, at any time
   placecell analyse runs/latin_square-quick        what the sweep found, as tables and figures
   placecell transplant latin_square                is it the table that generalises?
   placecell evaluate RUN --items taskData.mat      a trained model beside people"""
@@ -133,8 +134,12 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
         about = "time between checkpoints, which is what a kill can cost (default: 30)"
         configured.add_argument("--checkpoint-seconds", default="30", metavar="X", help=about)
         add_configuration(configured, argv)
+    status = verb("status", verbs_store.status_verb, "how a sweep stands", "FOLDER [--json]")
+    export = verb("export", verbs_store.export_verb, "runs as tidy tables", "FOLDER [--to csv|parquet] [--out FOLDER]")
+    export.add_argument("--to", default="csv", metavar="FORMAT", help="csv or parquet (default: csv)")
     analyse = verb("analyse", verbs.analyse_verb, "what a sweep found", "FOLDER [--out FOLDER]")
-    analyse.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
+    for reader in (status, export, analyse):
+        reader.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
     evaluate = verb("evaluate", verbs.evaluate_verb, "score finished runs", "RUN ... [--items FILE] [--human FILE]")
     evaluate.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     evaluate.add_argument("--items", type=Path, metavar="FILE", help="items used with people (.mat or .csv)")

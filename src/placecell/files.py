@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
 import fcntl
+import io
 import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from torch import Tensor
 
 from placecell import disk
 from placecell.errors import InputError
+
+STAGED = ".*.tmp"  # what a kill leaves of a write
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -43,6 +47,15 @@ def write_text(path: Path, content: str) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def csv_bytes(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Columns as CSV; None is an empty cell, and numbers read back unchanged."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
 
 
 def finite(value: Any) -> Any:
@@ -94,7 +107,7 @@ def remove(path: Path) -> None:
 
 def make_folder(path: Path) -> None:
     """Make `path` and see that it can be written to, before any work is done for it."""
-    probe = path / f".write-test.{os.getpid()}"
+    probe = path / f".write-test.{os.getpid()}.tmp"
     try:
         for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
             disk.make_folder(missing)
@@ -109,9 +122,8 @@ def make_folder(path: Path) -> None:
 
 def remove_left_over(folder: Path) -> None:
     """Clear what a kill left half-written in `folder`. Only for who holds its lock."""
-    for pattern in (".*.tmp", ".write-test.*"):
-        for path in folder.glob(pattern):
-            disk.remove(path)
+    for path in folder.glob(STAGED):
+        disk.remove(path)
 
 
 class Busy(InputError):

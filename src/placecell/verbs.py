@@ -76,15 +76,22 @@ def sweep_verb(args: argparse.Namespace) -> int:
     out = Path(args.out or f"runs/{args.task}-{args.config.stem if args.config else args.preset}")
     if args.dry_run:
         from placecell.sweep import label, varying
+        from placecell.sweep.estimate import estimate
+        from placecell.train.run import finished
 
-        keys = varying(configs)
+        keys, workers = varying(configs), workers_of(args)
+        done = sum(finished(out / config.name) for config in configs)
+        seconds = estimate(configs, out, args.device, workers)
         if args.json:
             runs = [{"name": c.name, "seed": c.seed, "label": label(c, keys), "steps": c.train.steps} for c in configs]
-            print_json({"folder": str(out), "runs": runs})
+            print_json({"folder": str(out), "runs": runs, "done": done, "workers": workers, "seconds": seconds})
             return DONE
         for config in configs:
             print(f"{config.name}  seed {config.seed}  {label(config, keys)}")
-        print(f"{len(configs)} runs, {sum(c.train.steps for c in configs)} steps, in {out}; nothing was trained.")
+        print(
+            f"{len(configs)} runs, {sum(c.train.steps for c in configs)} steps, in {out}, where {done} are done; "
+            f"about {seconds / 60:.1f} minutes on {workers} workers of this machine; nothing was trained."
+        )
         return DONE
     code = work_through(configs, out, args)
     if code == DONE and not args.json:

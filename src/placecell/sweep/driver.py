@@ -12,6 +12,7 @@ from placecell import files, tasks
 from placecell.config import RunConfig
 from placecell.progress import Interrupt
 from placecell.sweep.backend import Backend, Busy, Ended, Job, MakeBackend, Step, data_key
+from placecell.sweep.store import Store
 from placecell.train.run import RunResult, finished, load_result, make_task, mark_failed, pick_device
 
 TICK = 0.5  # seconds between looks at what has happened
@@ -82,12 +83,13 @@ def sweep(
             done(Outcome(config, replace(load_result(out / config.name), reused=True)))
         else:
             waiting.append(config)
-    if not waiting:
-        return tally.outcomes
-    splits = {key: make_task(config).splits() for key, config in {data_key(c): c for c in waiting}.items()}
-    job = Job(out.absolute(), splits, device, threads, checkpoint_seconds)
-    with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:
-        _drive(backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick)
+    if waiting:
+        splits = {key: make_task(config).splits() for key, config in {data_key(c): c for c in waiting}.items()}
+        job = Job(out.absolute(), splits, device, threads, checkpoint_seconds)
+        with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:
+            _drive(backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick)
+    if any(outcome.result for outcome in tally.outcomes):
+        Store(out).rows()  # brings the index up to date
     return tally.outcomes
 
 
@@ -132,6 +134,6 @@ def _drive(
                 message = f"{event.message}, {lost[event.name] + 1} times in a row"
                 mark_failed(out / config.name, message)
                 done(Outcome(config, None, message))
-        if not tally.running and queue and not asked():
+        if not tally.running and queue and all(later.get(c.name, 0.0) > time.monotonic() for c in queue):
             time.sleep(TICK / 5)  # all that is left belongs to others
         on_tick(tally)

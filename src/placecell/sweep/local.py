@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -20,6 +21,8 @@ from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.sweep.backend import Backend, Event, Inline, Job, Lost, MakeBackend, Step, Worker
 from placecell.train.memory import keep_memory
+
+PRELOAD = ["placecell.sweep.local", "torch._dynamo"]  # the second is imported by the first optimizer step
 
 
 @dataclass
@@ -43,9 +46,9 @@ class Local(Backend):
 
     def __init__(self, job: Job, asked: Callable[[], bool], workers: int) -> None:
         self.job, self.asked, self.workers = job, asked, workers
-        # a server imports torch once and forks: a worker is there at once, with no threads or locks of the parent
+        # A server imports all once and forks: a worker is there at once, with no threads or locks of the parent.
         self.context = torch.multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["placecell.sweep.local"])
+        self.context.set_forkserver_preload(PRELOAD)
         self.flag = self.context.Event()
         self.processes: list[_Process] = []
 
@@ -58,10 +61,8 @@ class Local(Backend):
         if idle is None:
             idle = self._new()
         idle.name = config.name
-        try:
+        with contextlib.suppress(OSError):  # it died while it was idle; `wait` will see
             idle.pipe.send(config)
-        except OSError:  # it died while it was idle; `wait` will see
-            pass
 
     def wait(self, seconds: float) -> list[Event]:
         if self.asked():

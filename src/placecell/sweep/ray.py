@@ -11,6 +11,7 @@ import secrets
 import signal
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -148,6 +149,8 @@ class OnRay(Backend):
         if self.tasks:
             ready, _ = self.ray.wait(list(self.tasks), timeout=0 if self.events else seconds)
             self.events += [event for ref in ready for event in self._ended(ref, self.tasks.pop(ref))]
+        elif not self.events:
+            time.sleep(seconds)  # no node has room now
         if self.ray.wait([self.told], timeout=0)[0]:
             with contextlib.suppress(self.ray.exceptions.RayError):  # the board died, and is put up again
                 running = {task.config.name for task in self.tasks.values()}
@@ -276,7 +279,7 @@ def _connect(address: str | None, cpus: float, workers: int | None) -> tuple[Mod
 def _answers(address: str) -> None:
     """See that something there speaks HTTP/2, as Ray does: Ray itself would try for many minutes."""
     host, _, port = address.rpartition(":")
-    if address != "auto" and not (host and port.isdecimal()):
+    if address != "auto" and not (host and "://" not in host and port.isdecimal()):
         raise InputError(f"the address of a Ray cluster is HOST:PORT or auto, not {address!r}.")
     if address == "auto":
         return

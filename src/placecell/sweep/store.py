@@ -13,6 +13,7 @@ from placecell.sweep.grid import flatten
 from placecell.train.run import RunResult, load_result, read_status
 
 Columns = dict[str, list[Any]]  # name -> values: what pandas.DataFrame, polars.DataFrame and pyarrow.table take
+FIRST = ("name", "task", "status", "message", "steps", "seconds", "seed")  # then the rest, as in the alphabet
 READ = ("status.json", "metrics.csv", "config.toml")  # an index entry holds while these are unchanged
 
 
@@ -54,8 +55,10 @@ class Store:
             if not isinstance(entry, dict) or entry.get("stamp") != stamp:
                 entry = {"stamp": stamp, "row": _row(folder)}
             index[folder.name] = entry
-        if index != known:
-            with contextlib.suppress(InputError):  # a store that is only readable has no index, or an old one
+        if index != known or any(self.folder.glob(files.STAGED)):
+            # a store that is only readable has no index, or an old one; if another process writes it, that will do
+            with contextlib.suppress(InputError), files.lock(self.folder):
+                files.remove_left_over(self.folder)
                 files.write_json(self.folder / "index.json", index)
         return [_alive(self.folder, entry["row"]) for entry in index.values()]
 
@@ -104,5 +107,6 @@ def _row(folder: Path) -> dict[str, Any]:
 
 
 def _alive(store: Path, row: dict[str, Any]) -> dict[str, Any]:
-    killed = row["status"] == "running" and not files.is_locked(store / row["name"])
-    return row | {"status": "stopped"} if killed else row
+    if row["status"] == "running" and not files.is_locked(store / row["name"]):
+        row = row | {"status": "stopped"}
+    return {name: row[name] for name in FIRST if name in row} | dict(sorted(row.items()))
