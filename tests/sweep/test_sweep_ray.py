@@ -113,10 +113,11 @@ def test_a_killed_worker_and_ctrl_c_cost_nothing_and_only_this_machine_reaches_i
     configs: list[RunConfig], whole: Path, tmp_path: Path
 ) -> None:
     mark = secrets.token_hex(16)
+    home = tmp_path / "home"
+    home.mkdir()
     command = [*SWEEP, "--workers", "2", "--out", str(tmp_path)]
-    process = subprocess.Popen(
-        command, env=os.environ | {"MARK": mark}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    environ = os.environ | {"MARK": mark, "HOME": str(home)}
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     folders = [tmp_path / config.name for config in configs]
     until(lambda: all((folder / "checkpoint.safetensors").exists() for folder in folders))
     there = listeners(mark)
@@ -133,6 +134,7 @@ def test_a_killed_worker_and_ctrl_c_cost_nothing_and_only_this_machine_reaches_i
     assert attempts(victim)[1]["from_step"] > 0
     assert files.read_json(victim / "status.json")["status"] == "interrupted"
     assert not list(tmp_path.glob(".ray-*"))
+    assert not list(home.iterdir())
     until(lambda: not listeners(mark), 20)  # nothing of it is left
     assert all(o.status == "done" for o in sweep(configs, tmp_path, local(0)))
     check_same(tmp_path, whole, [config.name for config in configs])

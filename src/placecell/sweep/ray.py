@@ -76,6 +76,8 @@ class OnRay(Backend):
         asks: Mapping[str, float],
         workers: int | None,
     ) -> None:
+        if job.device == "auto" and not asks["GPU"]:
+            job = replace(job, device="cpu")  # Ray would let such a run see GPUs that it gives to others
         self.job, self.asked, self.asks, self.workers = job, asked, asks, workers
         self.tasks: dict[Any, _Task] = {}
         self.events: list[Event] = []
@@ -255,6 +257,8 @@ def _connect(address: str | None, cpus: float, workers: int | None) -> tuple[Mod
     settings["RAY_DEDUP_LOGS_SKIP_REGEX"] = ".*"  # or Ray writes about dead workers to standard output
     if address is None or address.startswith((LOOPBACK, "localhost")):
         settings["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # or Ray takes a network card's address for 127.0.0.1
+    if address is None and "RAY_AUTH_MODE" not in os.environ:  # or Ray puts a token into the home folder
+        settings |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     for name, value in settings.items():
         os.environ.setdefault(name, value)  # which Ray reads as it is imported
     import ray
@@ -269,10 +273,14 @@ def _connect(address: str | None, cpus: float, workers: int | None) -> tuple[Mod
     try:
         ray.init(address or "local", **options)
     except (OSError, RuntimeError, ValueError) as error:
-        raise InputError(f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}") from None
+        hint = " (one that asks for a token needs RAY_AUTH_MODE=token here)" if address else ""
+        raise InputError(f"no Ray at {address or 'this machine'}{hint}: {_first_line(error)}") from None
     finally:
         for number, handler in handlers.items():  # Ray's would end the driver at the first SIGTERM
             signal.signal(number, handler)
+    if address is None and ray.util.get_node_ip_address() != LOOPBACK:
+        ray.shutdown()
+        raise InputError("Ray was imported before placecell could bind it to this machine; import placecell's first.")
     return ray, True
 
 
