@@ -195,12 +195,13 @@ from dataclasses import replace
 from pathlib import Path
 from placecell.errors import InputError
 from placecell.sweep import grid, sweep
-from placecell.sweep.ray import _connect, on_ray
+from placecell.sweep.connect import connect
+from placecell.sweep.ray import on_ray
 from placecell.verbs import base_config
 
 out, settings, receiver = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 configs = grid(base_config("latin_square")[0].override(settings), [], {}, seeds=2)
-ray, _ = _connect(None, 1.0, 2)  # one Ray for all that follows
+ray, _ = connect(None, 1.0, 2)  # one Ray for all that follows
 
 def unseen(job, asked):
     backend = on_ray(None, 1.0, 0.0, None)(job, asked)
