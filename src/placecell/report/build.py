@@ -14,8 +14,10 @@ import numpy as np
 
 from placecell import analysis, files
 from placecell.errors import InputError
-from placecell.report.summary import Summary, summarise
+from placecell.report.store import known_measures
+from placecell.report.summary import Summary, measure, summarise
 from placecell.seeds import numpy_stream
+from placecell.sweep import load_store
 
 SHOWN = ("table/relation", "table/procrustes", "table/probe_row", "attention/relation", "attention/reference")
 
@@ -60,6 +62,28 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
         files.write_bytes(out / f"{name}.png", picture.getvalue())
         paths.append(out / f"{name}.png")
     return Written(text, facts, paths)
+
+
+def paper_figures(folder: Path, out: Path, to: str) -> list[Path]:
+    """Write every panel of the paper that the runs of `folder` have data for, as `to` (pdf, svg or png)."""
+    try:
+        from matplotlib import rc_context
+
+        from placecell.report import paper
+    except ImportError:
+        raise InputError("figures need matplotlib; install it with: pip install 'placecell[report]'") from None
+    summary = measure(load_store(folder), str(folder), known=known_measures(folder))
+    files.make_folder(out)
+    paths = []
+    for name, figure in paper.paper_panels(summary).items():
+        picture = io.BytesIO()
+        # no date inside: the same runs give the same file
+        note = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(to)
+        with rc_context(paper.STYLE):
+            figure.savefig(picture, format=to, dpi=300, metadata=note)
+        paths.append(out / f"{name}.{to}")
+        files.write_bytes(paths[-1], picture.getvalue())
+    return paths
 
 
 def findings(summary: Summary) -> dict[str, Any]:
