@@ -62,7 +62,7 @@ class Told:
 
     def lead(self) -> str:
         if self.summary is not None:
-            return sentences.headline(self.summary)
+            return f"{sentences.headline(self.summary, short=True)} {sentences.tables(self.summary)}"
         return (
             "No run here is finished, so there is nothing to compare yet." if self.runs else "No run here can be read."
         )
@@ -92,7 +92,7 @@ class Told:
             return []
         differ = set(varying([r.config for r in self.runs]))
         flat = flatten(self.runs[0].config)
-        asked = [k for k in flat if k.startswith("data.") and k.split(".")[1].startswith(("n_", "n"))]
+        asked = [k for k, v in flat.items() if k.startswith("data.") and type(v) is int and "seed" not in k]
         asked += [f"model.{k}" for k in ("width", "depth", "heads", "norm")]
         asked += [f"train.{k}" for k in ("optimizer", "lr", "steps", "batch_size")]
         shared = [(k.split(".")[1].replace("_", " "), str(flat[k])) for k in asked if k in flat and k not in differ]

@@ -17,7 +17,7 @@ SHOWS = 0.05  # a measure with fewer shuffled tables than this doing as well is 
 PROCRUSTES = "table/procrustes"  # the one measure of which less is better
 
 
-def headline(summary: Summary) -> str:
+def headline(summary: Summary, short: bool = False) -> str:
     """Whether accuracy (or error) against σ is the inverted U of the paper, and what the others reach."""
     name, curve = f"test/{summary.task.headline}", summary.sigma_curve()
     said = []
@@ -28,6 +28,8 @@ def headline(summary: Summary) -> str:
         said.append(f"{shape}: test {summary.task.headline} is best at σ = {curve[best][0]:g} ({means[best]:.3f})")
         ends = [f"{means[i]:.3f} at σ = {curve[i][0]:g}" for i in (0, len(curve) - 1) if i != best]
         said[-1] += f", against {' and '.join(ends)}." if ends else "."
+        if short:
+            return said[0]
         if best != len(curve) - 1:
             said.append(_paired(summary, curve[best], curve[-1], name))
         elif best != 0:

@@ -23,11 +23,40 @@
     const axis = { gridcolor: css("--grid"), linecolor: css("--line"), zeroline: false, automargin: true, ticks: "outside", tickcolor: css("--line") };
     const base = {
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: css("--ink"), family: "system-ui, sans-serif", size: 13 },
-      margin: { l: 55, r: 15, t: 15, b: 45 }, hovermode: "closest", dragmode: false, legend: { orientation: "h", y: -0.22, font: { size: 12 } },
+      margin: { l: 55, r: 15, t: 15, b: 45 }, hovermode: "closest", dragmode: false, showlegend: false,
       hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
     };
     return { ...base, ...extra, xaxis: { ...axis, ...extra.xaxis }, yaxis: { ...axis, ...extra.yaxis } };
   }
+
+  // a long title on a narrow screen takes two lines
+  function title(id, words) {
+    const most = Math.max(18, Math.floor(($(id).clientWidth - 80) / 7.5)), rows = [""];
+    for (const word of words.split(" ")) {
+      if (rows[rows.length - 1] && rows[rows.length - 1].length + word.length > most) rows.push("");
+      rows[rows.length - 1] += (rows[rows.length - 1] ? " " : "") + word;
+    }
+    return { text: rows.map(text).join("<br>"), standoff: 10 };
+  }
+
+  // the legend is made of buttons: it wraps on a phone, and a keyboard hides and shows with it
+  const hidden = new Set();
+  function legend(id, names) {
+    const list = $(`${id}-legend`);
+    if (!list || list.dataset.made === JSON.stringify(names)) return;
+    list.dataset.made = JSON.stringify(names);
+    list.replaceChildren(...names.map(([name, shade, dash]) => {
+      const item = document.createElement("li"), button = document.createElement("button"), mark = document.createElement("span");
+      mark.style.borderTop = `${dash ? "2px dashed" : "4px solid"} ${shade}`;
+      Object.assign(button, { type: "button", className: "key" });
+      button.dataset.hide = `${id}\n${name}`;
+      button.setAttribute("aria-pressed", String(!hidden.has(button.dataset.hide)));
+      button.append(mark, name);
+      item.append(button);
+      return item;
+    }));
+  }
+  const visible = (id, t) => !hidden.has(`${id}\n${t.name}`);
 
   // ---- figures made of columns and traces
 
@@ -35,14 +64,14 @@
     const rows = t.rows || (t.span ? Array.from({ length: t.span[1] - t.span[0] }, (_, i) => i + t.span[0]) : []);
     const take = (of) => (Array.isArray(of) ? of.slice() : rows.map((row) => panel.columns[of][row]));
     let x = take(over.x || t.x), y = t.y ? take(t.y) : [];
-    const shade = colour(t.color), name = text(t.name), common = { type: "scatter", name, legendgroup: name, hoverinfo: "text" };
+    const shade = colour(t.color), name = text(t.name), common = { type: "scatter", name, hoverinfo: "text" };
     const about = (row) => Object.entries(panel.columns).filter(([, c]) => c[row] !== null && c[row] !== undefined)
       .map(([k, c]) => `${text(k)}: ${text(typeof c[row] === "number" ? Number(c[row].toPrecision(4)) : c[row])}`).join("<br>");
     if (t.kind === "band") {
       const low = take("low"), high = take("high"), known = x.map((_, i) => i).filter((i) => low[i] !== null && high[i] !== null);
       const there = known.map((i) => x[i]);
       return { ...common, x: [...there, ...there.slice().reverse()], y: [...known.map((i) => high[i]), ...known.map((i) => low[i]).reverse()],
-        fill: "toself", mode: "lines", line: { width: 0, color: shade }, fillcolor: shade + "26", hoverinfo: "skip", showlegend: known.length > 1 };
+        fill: "toself", mode: "lines", line: { width: 0, color: shade }, fillcolor: shade + "26", hoverinfo: "skip" };
     }
     if (t.kind === "line") {
       return { ...common, x, y, mode: "lines", line: { color: shade, ...t.line }, hovertext: y.map((v) => `${name}: ${show(v)}`) };
@@ -54,11 +83,11 @@
         xs.push(v); ys.push(y[i]); hover.push(about(rows[i]));
       });
       return { ...common, x: xs, y: ys, mode: "lines", hovertext: hover, line: { color: shade, width: 1.5, dash: t.split === "train" ? "dot" : "solid" },
-        opacity: t.split === "train" ? 0.7 : 1, showlegend: over.legend };
+        opacity: t.split === "train" ? 0.7 : 1 };
     }
     const big = t.kind === "means", line = big && rows.length > 1;
     const out = { ...common, x, y, mode: line ? "lines+markers" : "markers", hovertext: rows.map(about), line: { color: shade, width: 2 },
-      marker: { color: shade, size: big ? 9 : 6, opacity: big ? 1 : 0.45 }, showlegend: t.kind !== "points" || t.color === "ink" };
+      marker: { color: shade, size: big ? 9 : 6, opacity: big ? 1 : 0.45 } };
     if (t.interval) {
       const high = take("high"), low = take("low"), gap = (a, b) => (a === null || b === null ? 0 : a - b);
       out.error_x = { type: "data", symmetric: false, color: shade, array: x.map((v, i) => gap(high[i], v)), arrayminus: x.map((v, i) => gap(v, low[i])) };
@@ -69,28 +98,31 @@
   const FIGURES = {
     simple(id) {
       const panel = data.panels[id], a = panel.axes;
-      const xaxis = { title: { text: text(a.x) } }, yaxis = { title: { text: a.y ? text(a.y) : "" } };
+      const xaxis = { title: title(`${id}-plot`, a.x) }, yaxis = { title: a.y ? title(`${id}-plot`, a.y) : { text: "" } };
       if (a.log) Object.assign(xaxis, { type: "log", tickvals: a.ticks, ticktext: a.ticks.map((t) => String(Number(t.toPrecision(3)))) });
-      const traces = panel.traces.map((t) => trace(panel, t));
+      if (!a.names) legend(id, panel.traces.map((t) => [t.name, colour(t.color) + (t.kind === "band" ? "40" : ""), t.kind === "line"]));
+      const traces = panel.traces.filter((t) => visible(id, t)).map((t) => trace(panel, t));
       if (a.names) { // every configuration is a place on the axis
         Object.assign(yaxis, { type: "category", autorange: "reversed" });
-        traces.forEach((t) => { t.y = t.y.map(text); t.showlegend = false; });
+        traces.forEach((t) => { t.y = t.y.map(text); });
       }
       Plotly.react($(`${id}-plot`), traces, layout({ xaxis, yaxis }), CONFIG);
     },
     training() {
       const panel = data.panels.training, metric = $("training-metric").value, label = $("training-label").value;
-      const chosen = panel.traces.filter((t) => t.metric === metric && (!label || t.name === label)), first = new Set();
-      const traces = chosen.map((t) => { const legend = !first.has(t.name); first.add(t.name); return trace(panel, t, { legend }); });
-      const yaxis = { title: { text: text(panel.choices.metrics[metric]) }, type: $("training-log").checked ? "log" : "linear" };
+      const chosen = panel.traces.filter((t) => t.metric === metric && (!label || t.name === label));
+      legend("training", unique(chosen.map((t) => t.name)).map((name) => [name, colour(chosen.find((t) => t.name === name).color)]));
+      const traces = chosen.filter((t) => visible("training", t)).map((t) => trace(panel, t));
+      const yaxis = { title: title("training-plot", panel.choices.metrics[metric]), type: $("training-log").checked ? "log" : "linear" };
       says("training", panel.choices.sentences[metric]);
-      Plotly.react($("training-plot"), traces, layout({ xaxis: { title: { text: text(panel.axes.x) } }, yaxis }), CONFIG);
+      Plotly.react($("training-plot"), traces, layout({ xaxis: { title: title("training-plot", panel.axes.x) }, yaxis }), CONFIG);
     },
     agreement() {
       const panel = data.panels.agreement, measure = $("agreement-measure").value;
-      const traces = panel.traces.map((t) => trace(panel, t, { x: measure }));
+      legend("agreement", panel.traces.filter((t) => t.kind === "means").map((t) => [t.name, colour(t.color)]));
+      const traces = panel.traces.filter((t) => visible("agreement", t)).map((t) => trace(panel, t, { x: measure }));
       says("agreement", panel.choices.sentences[measure]);
-      const xaxis = { title: { text: text(panel.choices.measures[measure]) } }, yaxis = { title: { text: text(panel.axes.y) } };
+      const xaxis = { title: title("agreement-plot", panel.choices.measures[measure]) }, yaxis = { title: title("agreement-plot", panel.axes.y) };
       Plotly.react($("agreement-plot"), traces, layout({ xaxis, yaxis }), CONFIG);
     },
     tables() {
@@ -134,18 +166,19 @@
     const lines = { x: [], y: [] }, few = t.n <= 40;
     for (const [i, j] of t.edges) { lines.x.push(seen[i][0], seen[j][0], null); lines.y.push(seen[i][1], seen[j][1], null); }
     const traces = [{ type: "scatter", mode: "lines", ...lines, line: { color: css("--line"), width: 1 }, hoverinfo: "skip", showlegend: false }];
+    const far = Math.max(...run.open.points.map(Math.abs)) * 1.18;
     unique(groups).forEach((group, k) => {
       const members = groups.map((_, i) => i).filter((i) => groups[i] === group);
       traces.push({ type: "scatter", mode: few ? "markers+text" : "markers", name: `${text(by)} ${text(group)}`,
         x: members.map((i) => seen[i][0]), y: members.map((i) => seen[i][1]), text: few ? members.map(String) : undefined,
         textfont: { size: 9, color: "#fff" }, hoverinfo: "text",
         hovertext: members.map((i) => `token ${i}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
-        marker: { color: GROUPS[k % GROUPS.length], symbol: SYMBOLS[Math.floor(k / GROUPS.length) % SYMBOLS.length], line: { color: css("--card"), width: 1 },
+        marker: { opacity: 1, color: GROUPS[k % GROUPS.length], symbol: SYMBOLS[Math.floor(k / GROUPS.length) % SYMBOLS.length], line: { color: css("--card"), width: 1 },
           size: members.map((i) => (few ? 19 : 9) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
     });
-    const range = [-0.62, 0.62], hide = { range, visible: false, fixedrange: true };
-    const legend = { orientation: "h", y: -0.02, font: { size: 11 } };
-    Plotly.react($(`tables-${side}-map`), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend, showlegend: unique(groups).length <= 10 }), CONFIG);
+    const range = [-far, far], hide = { range, visible: false, fixedrange: true };
+    const keys = { orientation: "h", y: 0, yanchor: "top", x: 0.5, xanchor: "center", font: { size: 11 } };
+    Plotly.react($(`tables-${side}-map`), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend: keys, showlegend: unique(groups).length <= 10 }), CONFIG);
     heat(`tables-${side}-similarity`, alike, t.order, true, "similarity");
     const says = `${run.label}, seed ${run.seed}, step ${step}: correlation with the true relation ${show(run.relation[at], 2)}; ` +
       `${show(100 * run.explained[at], 0)} % of the variance in the plane; entries of size ${show(run.size[at], 3)}.`;
@@ -277,6 +310,10 @@
     if (data.tables) { $("tables-a").value = data.tables.start[0]; $("tables-b").value = data.tables.start[1]; }
     if (data.attention) $("attention-label").value = data.attention.start;
     follow();
+    if (data.attention) { // the layer that follows the true relation most
+      const found = runOf(data.attention.runs, "attention", $("attention-label").value).relation.map((v) => (v === null ? -1 : v));
+      $("attention-layer").value = String(found.indexOf(Math.max(...found)));
+    }
     document.querySelectorAll("figure[data-kind]").forEach((figure) => watcher.observe(figure));
     const at = $("tables-a-map");
     if (at) for (const side of ["a", "b"]) { // turning by hand, where a slider is not at hand
@@ -302,6 +339,12 @@
     if (!button) return;
     if (button.id === "tables-play") play();
     if (button.id === "theme") theme(true);
+    if (button.dataset.hide) {
+      const name = button.dataset.hide;
+      if (!hidden.delete(name)) hidden.add(name);
+      button.setAttribute("aria-pressed", String(!hidden.has(name)));
+      draw(button.closest("figure"));
+    }
     if (button.dataset.csv) save(`${button.dataset.csv}.csv`, csv(button.dataset.csv), "text/csv");
     if (button.dataset.text) save(button.dataset.text, $("sweep-toml").textContent, "text/plain");
   });
