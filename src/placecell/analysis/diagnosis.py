@@ -113,15 +113,15 @@ def _stalling(n: Numbers) -> Diagnosis | None:
     pull = float(np.median(np.asarray(n.gradient) / np.asarray(n.loss[-len(n.gradient) :]))) if n.gradient else math.nan
     if pull >= TINY_GRADIENT:
         return None
-    known = (
-        "the gradient into the table was not recorded" if math.isnan(pull) else f"the table's gradient is {pull:.3f}"
-    )
-    return Diagnosis(
-        "stalling",
-        f"the loss stayed at {n.loss[-1]:.3f} (it began at {n.loss[0]:.3f}) and {known} of the loss: nothing tells "
-        "the tokens apart.",
-        "a larger --sigma, a larger --pe-lr, or --optimizer sgd.",
-    )
+    known = "its gradient into the table was not recorded"
+    if not math.isnan(pull):
+        known = f"its gradient into the table is {pull:.3f} of it"
+    seen = f"the loss stayed at {n.loss[-1]:.3f} (it began at {n.loss[0]:.3f}) and {known}"
+    if n.moved < MOVED:  # a table too small is soon left behind; this one dwarfs what moves it
+        advice = "a larger --lr; then a smaller --sigma."
+        return Diagnosis("stalling", f"{seen}; the table moved by {n.moved:.0%} of its norm.", advice)
+    advice = "a larger --sigma, a larger --pe-lr, or another --optimizer (Adam stalls more than SGD)."
+    return Diagnosis("stalling", f"{seen}: nothing tells the tokens apart.", advice)
 
 
 def _not_converged(n: Numbers) -> Diagnosis | None:

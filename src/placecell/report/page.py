@@ -198,9 +198,11 @@ def _templates() -> Any:
     except ImportError:
         raise missing() from None
     folder = Path(__file__).parent / "template"
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
+    environment.filters["together"] = lambda text: text.replace("σ = ", "σ\u00a0=\u00a0")  # not over the end of a line
+    return environment
 
 
 def _plotly() -> str:

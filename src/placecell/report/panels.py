@@ -77,7 +77,8 @@ def headline_panel(summary: Summary) -> Panel:
             line = {"dash": DASHES[i % len(DASHES)], "width": 1.5}
             traces.append({"kind": "line", "name": label, "x": [first, last], "y": [value, value], "line": line,
                            "color": shades[label]})  # fmt: skip
-        traces.append({"kind": "band", "rows": means, "x": "sigma", "color": "ink", "name": "95 % interval"})
+        if any(np.isfinite(columns["low"][row]) for row in means):
+            traces.append({"kind": "band", "rows": means, "x": "sigma", "color": "ink", "name": "95 % interval"})
         seeds = [row for _, label in curve for row in range(*places[label])]
         traces.append({"kind": "points", "rows": seeds, "x": "sigma", "y": "value", "color": "ink", "name": "one seed"})
         traces.append({"kind": "means", "rows": means, "x": "sigma", "y": "value", "color": "ink", "name": "learnable"})

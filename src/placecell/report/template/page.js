@@ -45,9 +45,10 @@
     const list = $(`${id}-legend`);
     if (!list || list.dataset.made === JSON.stringify(names)) return;
     list.dataset.made = JSON.stringify(names);
-    list.replaceChildren(...names.map(([name, shade, dash]) => {
+    list.replaceChildren(...names.map(([name, shade, how]) => {
       const item = document.createElement("li"), button = document.createElement("button"), mark = document.createElement("span");
-      mark.style.borderTop = `${dash ? "2px dashed" : "4px solid"} ${shade}`;
+      mark.className = how || "solid";
+      mark.style.color = shade;
       Object.assign(button, { type: "button", className: "key" });
       button.dataset.hide = `${id}\n${name}`;
       button.setAttribute("aria-pressed", String(!hidden.has(button.dataset.hide)));
@@ -100,7 +101,7 @@
       const panel = data.panels[id], a = panel.axes;
       const xaxis = { title: title(`${id}-plot`, a.x) }, yaxis = { title: a.y ? title(`${id}-plot`, a.y) : { text: "" } };
       if (a.log) Object.assign(xaxis, { type: "log", tickvals: a.ticks, ticktext: a.ticks.map((t) => String(Number(t.toPrecision(3)))) });
-      if (!a.names) legend(id, panel.traces.map((t) => [t.name, colour(t.color) + (t.kind === "band" ? "40" : ""), t.kind === "line"]));
+      if (!a.names) legend(id, panel.traces.map((t) => [t.name, colour(t.color), { line: "dashed", points: "dot", band: "band" }[t.kind]]));
       const traces = panel.traces.filter((t) => visible(id, t)).map((t) => trace(panel, t));
       if (a.names) { // every configuration is a place on the axis
         Object.assign(yaxis, { type: "category", autorange: "reversed" });
