@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,16 @@ def page(store: Path) -> Page:
 
 
 @pytest.fixture(scope="session")
+def known(page: Page) -> dict[str, dict[str, float]]:
+    """What was measured of the sweep's tables, so that it is measured once."""
+    assert page.summary is not None
+    return {
+        run.result.config.name: {name: value for name, value in run.values.items() if name.startswith("table/")}
+        for run in page.summary.runs
+    }
+
+
+@pytest.fixture(scope="session")
 def page_file(page: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return page.write(tmp_path_factory.mktemp("page") / "report.html")
 
@@ -96,6 +107,8 @@ class Tab:
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
+        self.refused: list[str] = []
+        self.page.on("requestfailed", lambda r: self.refused.append(f"{r.url} {r.failure}"))
         self.page.on("dialog", lambda d: (self.errors.append(f"dialog: {d.message}"), d.dismiss()))
 
     def open(self, path: Path) -> Any:
@@ -106,7 +119,14 @@ class Tab:
         """Scroll through, so that every figure is drawn."""
         for figure in self.page.query_selector_all("figure[data-kind]"):
             figure.scroll_into_view_if_needed()
-        self.page.wait_for_function("document.querySelectorAll('.plot:not(.js-plotly-plot)').length === 0", timeout=20000)
+        self.until("document.querySelectorAll('.plot:not(.js-plotly-plot)').length === 0")
+
+    def until(self, condition: str, seconds: float = 20) -> None:
+        """Wait for a condition on the page; playwright's own way of waiting needs `unsafe-eval`."""
+        end = time.monotonic() + seconds
+        while not self.page.evaluate(condition):
+            assert time.monotonic() < end, f"never came: {condition}"
+            self.page.wait_for_timeout(50)
 
 
 @pytest.fixture

@@ -24,20 +24,36 @@ class Store:
 
 
 def read_store(folder: Path) -> Store:
-    """Every run in `folder`. One that cannot be read does not hide the others."""
+    """Every run in `folder`. One that cannot be read, or not whole, does not hide the others."""
+    loaded: list[RunResult] = []
+    unreadable = {}
     try:
-        return Store(str(folder), load_store(folder))
+        loaded = load_store(folder)
     except InputError:
         found = [path.parent for path in sorted(folder.glob("*/status.json")) if not (folder / "status.json").exists()]
         if not found:
             raise
-    results, unreadable = [], {}
-    for path in found:
-        try:
-            results.append(load_result(path))
-        except InputError as error:
-            unreadable[path.name] = str(error)
-    return Store(str(folder), results, unreadable)
+        for path in found:
+            try:
+                loaded.append(load_result(path))
+            except InputError as error:
+                unreadable[path.name] = str(error)
+    wrong = {result.folder.name: lacking(result) for result in loaded}
+    unreadable |= {name: text for name, text in wrong.items() if text}
+    return Store(str(folder), [r for r in loaded if not wrong[r.folder.name]], unreadable)
+
+
+def lacking(result: RunResult) -> str:
+    """What a run that says it is done should have and has not; empty if it is whole."""
+    if result.status != "done":
+        return ""
+    last = max((row.step for row in result.rows), default=None)
+    if last != result.step:
+        found = "nothing was measured" if last is None else f"the last measurement is of step {last}"
+        return f"{result.folder / 'metrics.csv'}: cut off; the run ended at step {result.step}, {found}."
+    if not (result.folder / "weights.safetensors").exists():
+        return f"{result.folder}: the weights are missing (weights.safetensors)."
+    return ""
 
 
 def of_results(results: Iterable[Any]) -> Store:

@@ -88,7 +88,8 @@ class Summary:
         """The place on the σ curve of the best headline."""
         sign = 1 if self.task.headline_up else -1
         name = f"test/{self.task.headline}"
-        return int(np.nanargmax([sign * self.interval(label, name).estimate for _, label in self.sigma_curve()]))
+        found = np.array([sign * self.interval(label, name).estimate for _, label in self.sigma_curve()])
+        return int(np.where(np.isnan(found), -np.inf, found).argmax())
 
 
 def summarise(folder: Path, *, on_run: Callable[[int, int], None] = lambda done, total: None) -> Summary:
