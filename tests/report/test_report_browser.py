@@ -110,10 +110,10 @@ def test_playing_goes_through_training_and_stops(opened: Any) -> None:
 def test_attention_by_layer_and_head(opened: Any) -> None:
     tab = opened.page
     seen = []
-    for layer in ("0", "1"):
-        for head in ("mean", "0", "1"):
-            tab.locator("#attention-layer").select_option(value=layer)
-            tab.locator("#attention-head").select_option(value=head)
+    for layer in range(2):
+        for head in range(3):  # the mean, then each
+            tab.locator("#attention-layer").select_option(index=layer)
+            tab.locator("#attention-head").select_option(index=head)
             seen.append(plotted(tab, "attention-map")[0]["z"])
     assert all(a != b for i, a in enumerate(seen) for b in seen[:i])
     mean = [[(a + b) / 2 for a, b in zip(x, y, strict=True)] for x, y in zip(seen[1], seen[2], strict=True)]

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.io import savemat
 
 from placecell.cli import call
 from placecell.report.paper import COLUMN
+from placecell.tasks.latin_square import CONDITIONS, generate
 
 SMALL = [
-    "--n-train", "64", "--n-valid", "16", "--n-test", "30", "--width", "32", "--depth", "2", "--batch-size", "32",
-    "--steps", "150", "--eval-every", "15", "--warmup", "0", "--lr", "3e-3",
+    "--n-train", "64", "--n-valid", "16", "--n-test", "30", "--width", "32", "--depth", "2",
+    "--steps", "150", "--eval-every", "15", "--warmup", "0",
 ]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def quick_measures(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of the shared sweep are measured once for all."""
-    monkeypatch.setattr("placecell.verbs_report.known_measures", lambda folder: known, raising=False)
     monkeypatch.setattr("placecell.report.store.known_measures", lambda folder: known)
     monkeypatch.setattr("placecell.report.build.known_measures", lambda folder: known)
 
@@ -119,10 +122,25 @@ def test_sweep_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_people_beside_models(copy: Path, tmp_path: Path, capsys: Any) -> None:
-    from tests_items import write_items
-
-    items = write_items(tmp_path / "items.csv")
-    target = tmp_path / "x.html"
-    code, _, err = outcome(capsys, "report", str(copy), "--items", str(items), "-o", str(target))
+    """Items of the layout of those used with people (the real file is not here), 18 of each condition."""
+    blocks = [generate(18, seed, conditions=[name]) for seed, name in enumerate(CONDITIONS)]
+    rows = np.concatenate([np.column_stack([p.cells(), p.answer]) for p in blocks])
+    rows[:, :16][rows[:, :16] == 5] = 9
+    savemat(tmp_path / "taskData.mat", {"taskData": rows.astype(np.uint8)})
+    human = tmp_path / "human.csv"
+    human.write_text("\n".join(f"{x}" for x in np.linspace(0, 1, 108)))
+    argv = ["report", str(copy), "--items", str(tmp_path / "taskData.mat"), "-o", str(tmp_path / "x.html")]
+    code, _, err = outcome(capsys, *argv, "--human", str(human))
     assert code == 0, err
-    assert 'id="people"' in target.read_text()
+    page = (tmp_path / "x.html").read_text()
+    table = re.search(r'<section id="people".*?</section>', page, re.DOTALL)
+    assert table is not None
+    assert '<th scope="row">people</th><td class="num">0.949</td>' in table[0]
+    assert "of 4 configurations solve more of these items than people do (0.713)" in table[0]
+    assert "rank correlation with people" in table[0]
+    assert len(re.findall(r"<th scope=.row.>learnable σ=[0-9.]+ \(seed [01]\)</th>", table[0])) == 3
+    assert 'href="#people"' in page
+    code, _, err = outcome(capsys, "report", str(copy), "--items", str(tmp_path / "absent.mat"))
+    assert code == 2
+    assert "absent.mat" in err
+    assert not (copy / "report.html").exists()

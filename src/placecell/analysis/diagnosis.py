@@ -130,7 +130,7 @@ def _not_converged(n: Numbers) -> Diagnosis | None:
     if fall >= FLAT:
         seen = f"training {n.train:.3f} at the end, and the loss fell by {fall:.0%} of its start in the second half."
         return Diagnosis("not converged", seen, "more --steps.")
-    if n.up and n.train - n.test < GAP:
+    if n.up:
         seen = f"training {n.train:.3f} at the end, and the loss no longer falls."
         return Diagnosis(
             "not converged", seen, "another --lr, a wider model, or an encoding that can express the relation."
