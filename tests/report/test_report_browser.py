@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -247,8 +248,9 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(tab: New, page_file: Path, 
     page = one.open(page_file)
     one.see_all()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    wide = page.evaluate("""() => [...document.querySelectorAll('main *')].filter((e) => !e.closest('.scroll, pre, .sr, svg, details')
-        && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + '#' + e.id + '.' + e.className)""")
+    wide = page.evaluate("""() => [...document.querySelectorAll('main *')]
+        .filter((e) => !e.closest('.scroll, pre, .sr, svg, details') && e.getBoundingClientRect().right > innerWidth + 1)
+        .map((e) => e.tagName + '#' + e.id + '.' + e.className)""")
     assert wide == []
     assert one.errors == []
 
@@ -258,7 +260,9 @@ def test_every_control_has_a_name_and_can_be_reached_by_keyboard(opened: Any) ->
     nameless = page.evaluate("""() => [...document.querySelectorAll('button, select, input')].filter((e) =>
         !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length))).map((e) => e.id)""")
     assert nameless == []
-    assert page.evaluate("document.querySelectorAll('[tabindex]:not([tabindex=\"0\"]):not([tabindex=\"-1\"])').length") == 0
+    assert (
+        page.evaluate('document.querySelectorAll(\'[tabindex]:not([tabindex="0"]):not([tabindex="-1"])\').length') == 0
+    )
     page.evaluate("scrollTo(0, 0)")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -270,7 +274,7 @@ def test_every_control_has_a_name_and_can_be_reached_by_keyboard(opened: Any) ->
     assert page.evaluate("""() => { document.getElementById('theme').focus(); return 1; }""") == 1
     headings = page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map((h) => Number(h.tagName[1]))")
     assert headings[0] == 1
-    assert all(b - a <= 1 for a, b in zip(headings, headings[1:], strict=False))
+    assert all(b - a <= 1 for a, b in pairwise(headings))
 
 
 # ------------------------------------------------------------------ names with markup
@@ -287,7 +291,9 @@ def evil_summary(summary: Summary) -> dict[str, str]:
     return dict(zip(summary.labels, EVIL, strict=True))
 
 
-def test_names_with_markup_are_text(tab: New, copy: Path, tmp_path: Path, page: Page, known: Any, monkeypatch: Any) -> None:
+def test_names_with_markup_are_text(
+    tab: New, copy: Path, tmp_path: Path, page: Page, known: Any, monkeypatch: Any
+) -> None:
     """Markup in labels, messages, names of folders, environments and titles is shown, and runs nothing."""
     from placecell.report import page as module
 
@@ -297,9 +303,13 @@ def test_names_with_markup_are_text(tab: New, copy: Path, tmp_path: Path, page: 
     monkeypatch.setattr(module, "label", lambda config, keys: names[real(config, keys)])
     monkeypatch.setattr("placecell.report.summary.label", lambda config, keys: names[real(config, keys)])
     for path in sorted(copy.glob("*/status.json"))[:1]:
-        files.write_json(path, files.read_json(path) | {"status": "failed", "message": EVIL[0] + " </td> javascript:alert(2)"})
+        files.write_json(
+            path, files.read_json(path) | {"status": "failed", "message": EVIL[0] + " </td> javascript:alert(2)"}
+        )
     for path in copy.glob("*/environment.json"):
-        files.write_json(path, files.read_json(path) | {"processor": EVIL[2], "link": '<a href="javascript:window.evil=5">x</a>'})
+        files.write_json(
+            path, files.read_json(path) | {"processor": EVIL[2], "link": '<a href="javascript:window.evil=5">x</a>'}
+        )
     made = build_page(read_store(copy), title=EVIL[1], known=known)
     target = tmp_path / "<img src=x onerror=alert(1)>.html"
     one = tab()
@@ -318,7 +328,9 @@ def test_names_with_markup_are_text(tab: New, copy: Path, tmp_path: Path, page: 
     assert opened.locator("#training-label option").nth(1).inner_text() in EVIL
     assert EVIL[0] + " </td> javascript:alert(2)" in opened.locator("#runs").inner_text()
     assert EVIL[2] in opened.locator("#repeat").inner_text()
-    assert opened.locator("main script, main img, main [onerror], main [onload], main [href^='javascript']").count() == 0
+    assert (
+        opened.locator("main script, main img, main [onerror], main [onload], main [href^='javascript']").count() == 0
+    )
     assert {t.text_content() for t in opened.locator("#headline-legend button").all()} & set(EVIL)
     rows = saved(opened, '[data-csv="headline"]')
     assert {row["configuration"] for row in rows} == set(EVIL)
@@ -329,7 +341,9 @@ def test_names_with_markup_are_text(tab: New, copy: Path, tmp_path: Path, page: 
 def test_scripts_that_are_not_the_pages_own_do_not_run(tab: New, page: Page, tmp_path: Path) -> None:
     """The policy holds: a script put into the page by hand is refused."""
     path = tmp_path / "changed.html"
-    path.write_text(page.html.replace("</main>", "</main><script>window.evil = 1</script><img src='https://example.org/x'>"))
+    path.write_text(
+        page.html.replace("</main>", "</main><script>window.evil = 1</script><img src='https://example.org/x'>")
+    )
     one = tab()
     opened = one.open(path)
     assert opened.evaluate("window.evil") is None

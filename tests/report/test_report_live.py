@@ -120,7 +120,9 @@ def test_a_port_that_cannot_be_had_is_named(served: tuple[Live, int]) -> None:
             make_server(Live(Path("x")), port)
 
 
-def test_an_open_page_takes_in_what_is_new_and_stays_where_it_is(served: tuple[Live, int], growing: Any, tab: Any) -> None:
+def test_an_open_page_takes_in_what_is_new_and_stays_where_it_is(
+    served: tuple[Live, int], growing: Any, tab: Any
+) -> None:
     growing(6)
     _, port = served
     one = tab()

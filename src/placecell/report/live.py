@@ -14,7 +14,7 @@ from typing import Any
 
 from placecell.errors import InputError
 from placecell.report.page import Page, build_page
-from placecell.report.store import Store, known_measures, read_store
+from placecell.report.store import RunSet, known_measures, read_store
 from placecell.report.summary import RunSummary
 
 WATCHED = ("status.json", "metrics.csv")
@@ -49,7 +49,7 @@ class Live:
                 except InputError as error:
                     if self.folder.exists() and not self.folder.is_dir():
                         raise
-                    store = Store(str(self.folder), [], {"": f"{error} This page follows it."})
+                    store = RunSet(str(self.folder), [], {"": f"{error} This page follows it."})
                 known = known_measures(self.folder)
                 self.made = version, self.build(store, known=known, seen=self.seen, live=version, **self.options)
             return self.made

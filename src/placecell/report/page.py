@@ -16,7 +16,7 @@ from placecell import files
 from placecell.errors import InputError
 from placecell.report import arrays, panels, parts
 from placecell.report.panels import Panel
-from placecell.report.store import Store
+from placecell.report.store import RunSet
 from placecell.report.summary import RunSummary, Summary, measure
 from placecell.sweep import label, varying
 
@@ -58,7 +58,7 @@ class Page:
 
 
 def build_page(
-    store: Store,
+    store: RunSet,
     *,
     title: str | None = None,
     known: Mapping[str, Mapping[str, float]] | None = None,
@@ -70,7 +70,7 @@ def build_page(
 ) -> Page:
     """The page of a store. `known` and `seen` save measuring twice (see `measure`); `live` is the version that a
     live page is told, None for a page that stands alone."""
-    environment = _templates()
+    environment, plotly = _templates(), _plotly()  # what is missing is said before anything is measured
     runs = [r for r in store.results if r.config.donor is None]
     names = sorted({r.config.task for r in runs})
     if len(names) > 1:
@@ -124,7 +124,7 @@ def build_page(
     }  # fmt: skip
     data = files.finite({name: value or None for name, value in data.items()})
     template = Path(__file__).parent / "template"
-    script, plotly = (template / "page.js").read_text(), _plotly()
+    script = (template / "page.js").read_text()
     policy = (
         f"default-src 'none'; script-src {_hash(plotly)} {_hash(script)}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -13,10 +13,12 @@ from typing import Any
 from placecell import tasks
 from placecell.report import sentences
 from placecell.report.diagnose import diagnose_summary
-from placecell.report.store import Store, environment_of, message_of
+from placecell.report.store import RunSet, environment_of, message_of, status_of
 from placecell.report.summary import Summary
 from placecell.sweep import flatten, varying
 from placecell.train.run import RunResult, load_model
+
+STATUSES = ("done", "diverged", "failed", "interrupted", "stopped", "running")
 
 
 def headline_of(result: RunResult) -> str:
@@ -27,7 +29,7 @@ def headline_of(result: RunResult) -> str:
 class Told:
     """What the page says in words about a store."""
 
-    store: Store
+    store: RunSet
     runs: Sequence[RunResult]
     labels: Mapping[str, str]
     summary: Summary | None
@@ -109,10 +111,8 @@ class Told:
         return found
 
     def counts(self) -> str:
-        counts = Counter(r.status for r in self.runs)
-        text = ", ".join(
-            f"{counts[s]} {s}" for s in ("done", "diverged", "failed", "interrupted", "running") if counts[s]
-        )
+        counts = Counter(status_of(r) for r in self.runs)
+        text = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
         if self.store.unreadable:
             text += f"{', ' if text else ''}{len(self.store.unreadable)} unreadable"
         trouble = counts["diverged"] + counts["failed"] + len(self.store.unreadable)
@@ -126,7 +126,7 @@ class Told:
         order = sorted(self.runs, key=lambda r: (place.get(self.labels[r.config.name], len(place)), r.config.seed))
         found = [
             {"run": r.config.name, "configuration": self.labels[r.config.name], "seed": r.config.seed,
-             "status": r.status, "step": r.step, "seconds": f"{r.seconds:.1f}", 
+             "status": status_of(r), "step": r.step, "seconds": f"{r.seconds:.1f}", 
              "headline": number(r.final("test", name)), "message": message_of(r) if r.status != "done" else ""}
             for r in order
         ]  # fmt: skip
@@ -196,7 +196,8 @@ class Told:
 
     def environments(self) -> list[dict[str, Any]]:
         """What the runs ran on, once for each that differs."""
-        found = Counter(json.dumps(environment_of(r), sort_keys=True) for r in self.runs)
+        told_apart = [{k: v for k, v in environment_of(r).items() if k != "attempts"} for r in self.runs]
+        found = Counter(json.dumps(one, sort_keys=True) for one in told_apart)
         told = []
         for text, count in found.most_common():
             values = json.loads(text)

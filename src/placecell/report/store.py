@@ -10,12 +10,12 @@ from typing import Any
 
 from placecell import files
 from placecell.errors import InputError
-from placecell.sweep import load_store
+from placecell.sweep import Store
 from placecell.train.run import RunResult, load_result
 
 
 @dataclass(frozen=True)
-class Store:
+class RunSet:
     """Runs to report on. `unreadable` names folders and what is wrong with them."""
 
     where: str
@@ -23,24 +23,20 @@ class Store:
     unreadable: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_store(folder: Path) -> Store:
+def read_store(folder: Path) -> RunSet:
     """Every run in `folder`. One that cannot be read, or not whole, does not hide the others."""
-    loaded: list[RunResult] = []
-    unreadable = {}
-    try:
-        loaded = load_store(folder)
-    except InputError:
-        found = [path.parent for path in sorted(folder.glob("*/status.json")) if not (folder / "status.json").exists()]
-        if not found:
-            raise
-        for path in found:
-            try:
-                loaded.append(load_result(path))
-            except InputError as error:
-                unreadable[path.name] = str(error)
-    wrong = {result.folder.name: lacking(result) for result in loaded}
-    unreadable |= {name: text for name, text in wrong.items() if text}
-    return Store(str(folder), [r for r in loaded if not wrong[r.folder.name]], unreadable)
+    results, unreadable = [], {}
+    for path in Store(folder).folders():
+        try:
+            result = load_result(path)
+            wrong = lacking(result)
+        except InputError as error:
+            wrong = str(error)
+        if wrong:
+            unreadable[path.name] = wrong
+        else:
+            results.append(result)
+    return RunSet(str(folder), results, unreadable)
 
 
 def lacking(result: RunResult) -> str:
@@ -56,7 +52,7 @@ def lacking(result: RunResult) -> str:
     return ""
 
 
-def of_results(results: Iterable[Any]) -> Store:
+def of_results(results: Iterable[Any]) -> RunSet:
     """A store of runs that Python code has at hand: results of `run`, or outcomes of a sweep."""
     found, unreadable = [], {}
     for one in results:
@@ -69,7 +65,13 @@ def of_results(results: Iterable[Any]) -> Store:
             raise InputError(f"expected results of placecell.run or outcomes of a sweep, found {type(one).__name__}.")
     if not found and not unreadable:
         raise InputError("no runs were given to report on.")
-    return Store("these results", found, unreadable)
+    return RunSet("these results", found, unreadable)
+
+
+def status_of(result: RunResult) -> str:
+    """How a run stands: one that says it is running and that no process holds was killed."""
+    stopped = result.status == "running" and not files.is_locked(result.folder)
+    return "stopped" if stopped else result.status
 
 
 def message_of(result: RunResult) -> str:

@@ -24,6 +24,7 @@ from placecell.train.run import RunResult, load_model, load_snapshots, make_mode
 Array = NDArray[np.float64]
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
 SHUFFLES = 100  # shuffled tables that a measure is compared with
+FLAT = 0.01  # a training loss that has changed by less since the evaluation before has stopped falling
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +155,9 @@ def _scores(result: RunResult, task: Task) -> dict[str, float]:
     values = {f"{r.split}/{r.name}": r.value for r in result.rows}
     steps = [r.step for r in result.rows if (r.split, r.name) == ("train", task.headline) and task.learned(r.value)]
     values["learned_at"] = float(steps[0]) if steps else float("nan")
-    values["converged"] = float(task.learned(result.final("train", task.headline)))
+    losses = [r.value for r in result.rows if (r.split, r.name) == ("train", "loss")]
+    flat = len(losses) > 1 and abs(losses[-1] - losses[-2]) < FLAT
+    values["converged"] = float(flat and task.learned(result.final("train", task.headline)))
     return values | {"steps": float(result.step), "seconds": result.seconds}
 
 
