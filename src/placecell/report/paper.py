@@ -117,7 +117,7 @@ def fig_procrustes(summary: Summary) -> Figure | None:
         return None
     figure = _column(0.6)
     axis = figure.subplots()
-    _against_sigma(axis, summary, "table/procrustes", "Procrustes distance to the true table", others=False)
+    _against_sigma(axis, summary, "table/procrustes", "Procrustes distance", others=False)
     shuffled = [summary.interval(label, "table/procrustes_shuffled").estimate for _, label in curve]
     axis.plot([sigma for sigma, _ in curve], shuffled, color=OTHERS[3], ls=":", lw=1, label="rows shuffled")
     axis.legend(frameon=False)
