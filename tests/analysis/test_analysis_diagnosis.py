@@ -36,6 +36,7 @@ NEAR = 1e-6
         (replace(WELL, learned=False, train=NEARLY), "learned"),
         (replace(WELL, learned=False, train=NEARLY - NEAR, loss=[1.4, 0.2, 0.1, 0.09]), "not converged"),
         (replace(WELL, learned=False, train=0.6, test=0.3, moved=0.0, loss=[1.4, 0.8, 0.7, 0.69]), "not converged"),
+        (replace(WELL, learned=None, train=0.6, test=0.55, loss=[1.4, 0.8, 0.7, 0.69]), "learned"),
         (ERROR, "learned"),
         (replace(ERROR, train=GAP_ERROR * 0.32 - NEAR, moved=0.0), "memorising"),
         (replace(ERROR, train=GAP_ERROR * 0.32 + NEAR, moved=0.0), "learned"),

@@ -206,8 +206,23 @@ def test_the_headline_sentence(summary: Summary, scores: dict[str, float], says:
 
 def test_the_headline_sentence_of_an_error(summary: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(summary.task), "headline_up", False)
+    monkeypatch.setattr(type(summary.task), "headline_lower_is_better", True, raising=False)
     found = sentences.headline(scored(summary, {SMALL: 0.6, MIDDLE: 0.2, LARGE: 0.7}))
     assert found.startswith("A U (an error, so less is better): test accuracy is best at σ = 0.5 (0.20")
+
+
+def test_other_methods_are_lines_and_are_beaten_or_not(summary: Summary) -> None:
+    """Some tasks have baselines; the summary then has them by name."""
+    ours = scored(summary, {SMALL: 0.6, MIDDLE: 0.9, LARGE: 0.7})
+    for value, says in ((0.95, "is not beaten"), (0.5, "it is beaten")):
+        object.__setattr__(ours, "baselines", {"linear": {"test/accuracy": value}, "unscored": {"table/fc": 1.0}})
+        assert f"The best baseline, linear, has {value:.3f}: it {says.removeprefix('it ')}" in sentences.headline(ours)
+        panel = panels.headline_panel(ours)
+        (line,) = [t for t in panel.traces if t["name"] == "linear"]
+        assert line["y"] == [value, value]
+        assert ("linear", "baseline", value) in zip(
+            *(panel.columns[k] for k in ("configuration", "seed", "value")), strict=True
+        )
 
 
 def test_the_headline_sentence_gives_the_interval_and_what_it_excludes(summary: Summary) -> None:

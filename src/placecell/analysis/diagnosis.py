@@ -30,7 +30,7 @@ class Numbers:
     up: bool  # whether more of the headline is better
     train: float  # the headline at the end
     test: float
-    learned: bool  # whether the training set was learned whole
+    learned: bool | None  # whether the training set was learned whole; None if it never can be
     loss: Sequence[float]  # training loss at every evaluation, the first before training
     moved: float = math.nan  # ‖table at the end − at the start‖ / ‖at the start‖; NaN if no table is learned
     gradient: Sequence[float] = ()  # norm of the gradient into the table at every evaluation but the first
@@ -125,12 +125,12 @@ def _stalling(n: Numbers) -> Diagnosis | None:
 
 
 def _not_converged(n: Numbers) -> Diagnosis | None:
-    """The training set was not learned. A task that never counts as learned whole is judged by its loss alone."""
+    """The training set was not learned. What can never be learned whole, and an error, are judged by the loss alone."""
     fall = _fall(n)
     if fall >= FLAT:
         seen = f"training {n.train:.3f} at the end, and the loss fell by {fall:.0%} of its start in the second half."
         return Diagnosis("not converged", seen, "more --steps.")
-    if n.up:
+    if n.up and n.learned is not None:
         seen = f"training {n.train:.3f} at the end, and the loss no longer falls."
         return Diagnosis(
             "not converged", seen, "another --lr, a wider model, or an encoding that can express the relation."

@@ -13,7 +13,7 @@ import numpy as np
 from placecell import analysis, files
 from placecell.errors import InputError
 from placecell.report.store import known_measures
-from placecell.report.summary import Summary, measure, summarise
+from placecell.report.summary import Summary, measure, more_is_better, summarise
 from placecell.seeds import numpy_stream
 from placecell.sweep import load_store
 from placecell.sweep.store import columns
@@ -109,7 +109,7 @@ def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
         return {}
     rng = numpy_stream(0, "sigma")
     labels = [label for _, label in curve]
-    scores = summary.paired(labels, headline) * (1 if summary.task.headline_up else -1)
+    scores = summary.paired(labels, headline) * (1 if more_is_better(summary.task) else -1)
     best = summary.best_sigma()
     if not scores.shape[1]:
         return {}

@@ -10,7 +10,7 @@ from placecell import tasks
 from placecell.analysis import Diagnosis, Numbers, diagnose, map_consistency
 from placecell.analysis.diagnosis import MOVED
 from placecell.errors import InputError
-from placecell.report.summary import RunSummary, look, map_sample, table_moved
+from placecell.report.summary import RunSummary, look, map_sample, more_is_better, table_moved
 from placecell.sweep import label
 from placecell.train.run import RunResult, load_model, load_snapshots, make_task
 
@@ -72,7 +72,7 @@ def numbers(result: RunResult, moved: float = math.nan, consistency: float = mat
     train = result.final("train", task.headline)
     return Numbers(
         status=result.status,
-        up=task.headline_up,
+        up=more_is_better(task),
         train=train,
         test=result.final("test", task.headline),
         learned=task.learned(train),

@@ -69,6 +69,11 @@ def headline_panel(summary: Summary) -> Panel:
     rest = [label for label in summary.labels if label not in places]
     places |= {label: add(label, None) for label in rest}
     means = [places[label][1] for _, label in curve]
+    for label, value in sentences.baselines(summary).items():
+        places[label] = (len(columns["value"]),) * 2
+        _append(columns, label, None, "baseline", value, None, None)
+        shades |= {label: OTHERS[1]}
+        rest.append(label)
     if curve:
         first, last = curve[0][0], curve[-1][0]
         for i, label in enumerate(rest):
@@ -84,7 +89,7 @@ def headline_panel(summary: Summary) -> Panel:
         traces.append({"kind": "means", "rows": means, "x": "sigma", "y": "value", "color": "ink", "name": "learnable"})
         axes = {"x": "σ of the initial table", "log": first > 0, "ticks": [sigma for sigma, _ in curve]}
     else:
-        for label in summary.labels:
+        for label in rest:
             start, mean = places[label]
             spot = {"x": "value", "y": "configuration", "color": shades[label], "name": label}
             traces.append({"kind": "points", "rows": list(range(start, mean))} | spot)
@@ -124,8 +129,9 @@ def training_panel(results: Sequence[tuple[str, RunResult]], headline: str, shad
 def agreement_panel(summary: Summary) -> Panel:
     """Each measure of table and attention against the headline, seeds small and means large."""
     name, shades = f"test/{summary.task.headline}", colours(summary)
+    wanted = MEASURES | {m: MEASURES.get(m, m.replace("/", " ")) for m in getattr(summary.task, "shown", ())}
     measures = {
-        m: words for m, words in MEASURES.items() if any(np.isfinite(r.values.get(m, np.nan)) for r in summary.runs)
+        m: words for m, words in wanted.items() if any(np.isfinite(r.values.get(m, np.nan)) for r in summary.runs)
     }
     columns: dict[str, list[Any]] = {k: [] for k in ("configuration", "seed", "headline", *measures)}
     traces: list[dict[str, Any]] = []

@@ -14,7 +14,7 @@ from placecell import tasks
 from placecell.report import sentences
 from placecell.report.diagnose import diagnose_summary
 from placecell.report.store import RunSet, environment_of, message_of, status_of
-from placecell.report.summary import Summary
+from placecell.report.summary import Summary, more_is_better
 from placecell.sweep import flatten, varying
 from placecell.train.run import RunResult, load_model
 
@@ -211,7 +211,7 @@ class Told:
 
 def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict[str, Any]]:
     """The tables by condition, and beside people if their items are given."""
-    headline, groups, up = summary.task.headline, list(summary.task.groups), summary.task.headline_up
+    headline, groups, up = summary.task.headline, list(summary.task.groups), more_is_better(summary.task)
     found = []
     if len(groups) > 1:
         rows: list[dict[str, Any]] = []
@@ -228,7 +228,7 @@ def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict
 
 def _people(summary: Summary, items: Path, human: Path | None) -> dict[str, Any]:
     """The best run of each configuration on the items that people solved."""
-    name, sign = f"test/{summary.task.headline}", 1 if summary.task.headline_up else -1
+    name, sign = f"test/{summary.task.headline}", 1 if more_is_better(summary.task) else -1
     rows: list[dict[str, Any]] = []
     people: dict[str, float] = {}
     for label in summary.labels:

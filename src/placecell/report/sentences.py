@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from placecell import analysis
-from placecell.report.summary import Summary
+from placecell.report.summary import Summary, more_is_better
 from placecell.seeds import numpy_stream
 from placecell.train.run import RunResult
 
@@ -19,7 +19,7 @@ PROCRUSTES = "table/procrustes"  # the one measure of which less is better
 
 def headline(summary: Summary, short: bool = False) -> str:
     """Whether accuracy (or error) against σ is the inverted U of the paper, and what the others reach."""
-    name, curve = f"test/{summary.task.headline}", summary.sigma_curve()
+    name, curve, up = f"test/{summary.task.headline}", summary.sigma_curve(), more_is_better(summary.task)
     said = []
     if len(curve) > 1:
         best, means = summary.best_sigma(), [summary.interval(label, name).estimate for _, label in curve]
@@ -38,16 +38,27 @@ def headline(summary: Summary, short: bool = False) -> str:
     scores = {label: summary.interval(label, name).estimate for label in rest}
     scores = {label: value for label, value in scores.items() if math.isfinite(value)}
     if scores:
-        top = (max if summary.task.headline_up else min)(scores, key=lambda label: scores[label])
+        top = (max if up else min)(scores, key=lambda label: scores[label])
         kind = "other encodings" if curve else "configurations"
         said.append(f"Of the {len(scores)} {kind}, {top} is best with {scores[top]:.3f}." if len(scores) > 1 else
                     f"{top} reaches {scores[top]:.3f}.")  # fmt: skip
+    others = baselines(summary)
+    if others and len(curve) > 1:
+        top = (max if up else min)(others, key=lambda label: others[label])
+        beaten = means[best] > others[top] if up else means[best] < others[top]
+        said.append(f"The best baseline, {top}, has {others[top]:.3f}: it is {'' if beaten else 'not '}beaten.")
     return " ".join(said) or "No run here has a test score yet."
+
+
+def baselines(summary: Summary) -> dict[str, float]:
+    """What other methods reach on the same data, where the task has any."""
+    name, found = f"test/{summary.task.headline}", getattr(summary, "baselines", {})
+    return {label: float(values[name]) for label, values in found.items() if math.isfinite(values.get(name, math.nan))}
 
 
 def _shape(summary: Summary, best: int, count: int) -> str:
     if 0 < best < count - 1:
-        return "An inverted U" if summary.task.headline_up else "A U (an error, so less is better)"
+        return "An inverted U" if more_is_better(summary.task) else "A U (an error, so less is better)"
     where = "smallest" if best == 0 else "largest"
     return f"No inverted U over the σ tried, the best is the {where}"
 
@@ -152,7 +163,7 @@ def agreement(summary: Summary, measure: str, words: str) -> str:
     interval = analysis.spearman_interval(x[:, kept], y[:, kept], numpy_stream(0, f"sentence/{measure}"))
     if not math.isfinite(interval.estimate):
         return f"The {words} does not differ over σ, or the headline does not: no rank correlation."
-    good = interval.estimate * (1 if summary.task.headline_up else -1) * (-1 if measure == PROCRUSTES else 1)
+    good = interval.estimate * (1 if more_is_better(summary.task) else -1) * (-1 if measure == PROCRUSTES else 1)
     verdict = (
         "go together as the paper says"
         if good > 0.5

@@ -87,10 +87,16 @@ class Summary:
 
     def best_sigma(self) -> int:
         """The place on the σ curve of the best headline."""
-        sign = 1 if self.task.headline_up else -1
+        sign = 1 if more_is_better(self.task) else -1
         name = f"test/{self.task.headline}"
         found = np.array([sign * self.interval(label, name).estimate for _, label in self.sigma_curve()])
         return int(np.where(np.isnan(found), -np.inf, found).argmax())
+
+
+def more_is_better(task: Task | type[Task]) -> bool:
+    """Whether the headline is a score rather than an error."""
+    lower = getattr(task, "headline_lower_is_better", None)
+    return bool(getattr(task, "headline_up", True) if lower is None else not lower)
 
 
 def summarise(folder: Path, *, on_run: Callable[[int, int], None] = lambda done, total: None) -> Summary:
