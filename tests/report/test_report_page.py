@@ -246,8 +246,10 @@ def test_the_headline_sentence_gives_the_interval_and_what_it_excludes(summary: 
     ],
 )  # fmt: skip
 def test_the_sentence_on_tables(summary: Summary, p: dict[str, float], says: str) -> None:
-    related = scored(summary, {SMALL: 0.8, MIDDLE: 0.3, LARGE: 0.1}, "table/relation")
+    related = scored(summary, {SMALL: 0.8, MIDDLE: 0.3, LARGE: 0.25}, "table/relation")
     assert says in sentences.tables(scored(related, p, "table/relation_p"))
+    weak = scored(related, {SMALL: 0.19, MIDDLE: 0.19, LARGE: 0.19}, "table/relation")
+    assert "No learned table shows" in sentences.tables(scored(weak, p, "table/relation_p"))
 
 
 def test_the_sentence_on_attention(summary: Summary) -> None:
@@ -405,13 +407,13 @@ def test_folders_that_hold_nothing(tmp_path: Path, store: Path) -> None:
         read_store(next(path for path in store.iterdir() if path.is_dir()))
 
 
-@pytest.mark.parametrize("module", ["plotly", "jinja2"])
-def test_without_its_extra_the_page_says_what_to_install(store: Path, module: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("module", "verb"), [("plotly", "report"), ("jinja2", "report"), ("matplotlib", "figures")])
+def test_without_its_extra_a_verb_says_what_to_install(store: Path, module: str, verb: str, tmp_path: Path) -> None:
     script = (
         "import sys\n"
         f"sys.modules[{module!r}] = None\n"
         "from placecell.cli import call\n"
-        f"sys.exit(call(['report', {str(store)!r}, '-o', {str(tmp_path / 'r.html')!r}]))\n"
+        f"sys.exit(call([{verb!r}, {str(store)!r}, '--out', {str(tmp_path / 'r.html')!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2

@@ -13,7 +13,8 @@ from placecell.report.summary import Summary, more_is_better
 from placecell.seeds import numpy_stream
 from placecell.train.run import RunResult
 
-SHOWS = 0.05  # a measure with fewer shuffled tables than this doing as well is called better than chance
+SHOWS = 0.05  # a table shows the truth if fewer shuffled tables than this do as well,
+LEAST = 0.2  # and if its correlation with the true relation is at least this
 PROCRUSTES = "table/procrustes"  # the one measure of which less is better
 
 
@@ -118,12 +119,12 @@ def tables(summary: Summary) -> str:
     if not found:
         return "No learned table is among these runs; fixed tables are shown as they are."
     names = {label: f"σ = {sigma:g}" for sigma, label in curve}
-    clear = [names.get(label, label) for label, value, p in found if value > 0 and p < SHOWS]
-    noise = [names.get(label, label) for label, value, p in found if not (value > 0 and p < SHOWS)]
+    clear = [names.get(label, label) for label, value, p in found if value >= LEAST and p < SHOWS]
+    noise = [names.get(label, label) for label, value, p in found if not (value >= LEAST and p < SHOWS)]
     top = max(found, key=lambda one: one[1])
     what = "the true arrangement"
     if not clear:
-        text = f"No learned table shows {what} better than shuffled rows would"
+        text = f"No learned table shows {what}"
     elif not noise:
         text = f"Every learned table shows {what} (rows alike where tokens belong together)"
     else:
