@@ -1,7 +1,7 @@
 """The picture of the report page in the README: the page's first screen beside its section on learned tables.
 
-    placecell report runs/latin_square-quick -o report.html
-    python docs/pictures/report_page.py report.html docs/pictures/report_page.png
+placecell report runs/latin_square-quick -o report.html
+python docs/pictures/report_page.py report.html docs/pictures/report_page.png
 """
 
 from __future__ import annotations
