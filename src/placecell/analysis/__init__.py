@@ -1,6 +1,7 @@
 """What a model has learned: pure functions from arrays to small results. No files, no plots, no torch."""
 
 from placecell.analysis.attention import Agreement, agreement, relation_agreement
+from placecell.analysis.diagnosis import Diagnosis, Numbers, diagnose, map_consistency
 from placecell.analysis.picture import Picture, picture
 from placecell.analysis.procrustes import Procrustes, procrustes
 from placecell.analysis.readout import (
@@ -23,7 +24,9 @@ __all__ = [
     "Agreement",
     "Alignment",
     "Correlation",
+    "Diagnosis",
     "Interval",
+    "Numbers",
     "PairedDifference",
     "Picture",
     "Probe",
@@ -31,9 +34,11 @@ __all__ = [
     "Symmetries",
     "agreement",
     "bootstrap_interval",
+    "diagnose",
     "distance_correlation",
     "grid_symmetries",
     "linear_probe",
+    "map_consistency",
     "paired_difference",
     "picture",
     "procrustes",
