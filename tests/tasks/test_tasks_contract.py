@@ -52,7 +52,7 @@ def test_name_docstring_and_settings(name: str) -> None:
     assert issubclass(task, Task)
     assert (task.__doc__ or "").strip()
     assert isinstance(task.headline, str)
-    assert isinstance(task.headline_up, bool)
+    assert isinstance(task.headline_lower_is_better, bool)
     assert tasks.config_class(name)() == small(name).data or small(name).data is not None
 
 

@@ -12,6 +12,7 @@ from placecell import analysis
 from placecell.report.summary import RunSummary, Summary
 
 INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
+MOST_JOINED = 30  # tokens: the lines between more would hide them
 OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
 
 
@@ -37,7 +38,7 @@ def fig_finding(summary: Summary) -> Figure:
 
 def fig_tables(summary: Summary) -> Figure:
     """A 2D picture of every table: the first two principal components, tokens named by their number and coloured by
-    the first thing that is known of them; lines join tokens that belong together."""
+    the first thing that is known of them; lines join tokens that belong together, where they are few."""
     truth = summary.task.truth()
     found = [next(r for r in summary.runs if r.label == label) for label in summary.labels]
     shown = [run for run in found if run.table is not None and np.ptp(run.table) > 0]
@@ -52,9 +53,9 @@ def fig_tables(summary: Summary) -> Figure:
         assert run.table is not None
         found_picture = analysis.picture(run.table, align_to=layout)
         x, y = found_picture.coordinates.T
-        for i, j in np.argwhere(np.triu(truth.relation) > 0):
+        for i, j in np.argwhere(np.triu(truth.relation) > 0) if len(x) <= MOST_JOINED else ():
             panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
-        panel.scatter(x, y, c=colours, cmap="viridis", s=60)
+        panel.scatter(x, y, c=colours, cmap="viridis" if len(x) <= MOST_JOINED else "tab10", s=60)
         for number in range(len(x)):
             panel.annotate(str(number), (x[number], y[number]), ha="center", va="center", fontsize=5.5, color="white")
         share = found_picture.explained[:2].sum()

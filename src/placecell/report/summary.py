@@ -16,8 +16,8 @@ from placecell.encodings import SinusoidalPE
 from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.sweep import flatten, label, load_store, varying
-from placecell.tasks.base import Examples, Task, Truth
-from placecell.train.run import RunResult, load_model, make_task
+from placecell.tasks.base import Examples, Learned, Task, Truth
+from placecell.train.run import RunResult, load_model, make_model, make_task
 
 Array = NDArray[np.float64]
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
@@ -43,6 +43,7 @@ class Summary:
     task: Task
     runs: list[RunSummary]
     keys: list[str]
+    baselines: dict[str, dict[str, float]]  # other methods on the same data: name -> measurements
 
     @property
     def labels(self) -> list[str]:
@@ -82,7 +83,7 @@ class Summary:
 
     def best_sigma(self) -> int:
         """The place on the σ curve of the best headline."""
-        sign = 1 if self.task.headline_up else -1
+        sign = -1 if self.task.headline_lower_is_better else 1
         name = f"test/{self.task.headline}"
         return int(np.nanargmax([sign * self.interval(label, name).estimate for _, label in self.sigma_curve()]))
 
@@ -99,20 +100,24 @@ def summarise(folder: Path, *, on_run: Callable[[int, int], None] = lambda done,
             f"{folder}: runs of different tasks ({', '.join(sorted(names))}); give each a folder of its own."
         )
     keys = varying([r.config for r in results])
-    task = make_task(results[0].config)
-    sample = task.splits()["test"]
-    sample = sample.take(slice(0, MAP_SAMPLES))
+    shared = {data: make_task(config) for data, config in {r.config.data: r.config for r in results}.items()}
+    samples = {data: task.splits()["test"].take(slice(0, MAP_SAMPLES)) for data, task in shared.items()}
     found = []
     for number, result in enumerate(results):
         on_run(number, len(results))
-        table, maps = _look(result, sample) if result.status == "done" else (None, None)
-        found.append(RunSummary(result, label(result.config, keys), _scores(result, task), {}, table, maps))
-    truth = task.truth()
+        data, rng = result.config.data, numpy_stream(result.config.seed, "task")
+        learned = _look(result, shared[data], samples[data]) if result.status == "done" else None
+        scores = _scores(result, shared[data]) | (shared[data].measure(learned, rng) if learned else {})
+        table, maps = (learned.table, learned.maps) if learned else (None, None)
+        found.append(RunSummary(result, label(result.config, keys), scores, {}, table, maps))
+    truths = {data: task.truth() for data, task in shared.items()}
     for one in found:
-        _measure_table(one, task, truth)
-        _measure_attention(one, truth, _reference_maps(found, one, task))
+        data = one.result.config.data
+        _measure_table(one, shared[data], truths[data])
+        _measure_attention(one, truths[data], _reference_maps(found, one, shared[data]))
     on_run(len(results), len(results))
-    return Summary(task, found, keys)
+    task = shared[results[0].config.data]
+    return Summary(task, found, keys, task.baselines() if len(shared) == 1 else {})
 
 
 def _rank(value: Any) -> tuple[int, Any]:
@@ -122,20 +127,22 @@ def _rank(value: Any) -> tuple[int, Any]:
 def _scores(result: RunResult, task: Task) -> dict[str, float]:
     """Final metrics (split/name), and when the training set was first learned whole."""
     values = {f"{r.split}/{r.name}": r.value for r in result.rows}
-    steps = [r.step for r in result.rows if (r.split, r.name) == ("train", task.headline) and task.learned(r.value)]
-    values["learned_at"] = float(steps[0]) if steps else float("nan")
-    values["converged"] = float(task.learned(result.final("train", task.headline)))
+    converged = task.learned(result.final("train", task.headline))
+    if converged is not None:
+        rows = [r for r in result.rows if (r.split, r.name) == ("train", task.headline)]
+        values["learned_at"] = next((float(r.step) for r in rows if task.learned(r.value)), float("nan"))
+        values["converged"] = float(converged)
     return values | {"steps": float(result.step), "seconds": result.seconds}
 
 
 @torch.no_grad()
-def _look(result: RunResult, sample: Examples) -> tuple[Array | None, Array]:
-    """The learned table (n d) and the mean attention maps (layers n n) of a finished run."""
-    _, task, model = load_model(result.folder)
+def _look(result: RunResult, task: Task, sample: Examples) -> Learned:
+    """The table of a finished run, before and after training, and its mean attention maps."""
+    config, _, model = load_model(result.folder)
     maps = model(sample.tokens, task.positions, sample.read, maps=True).maps
-    table = model.table(task.positions)
-    mean = torch.stack([m.mean((0, 1)) for m in maps]).double().numpy()
-    return None if table is None else table.double().numpy(), mean
+    tables = (one.table(task.positions) for one in (model, make_model(config, task)))
+    learned, untrained = (None if table is None else table.double().numpy() for table in tables)
+    return Learned(learned, untrained, torch.stack([m.mean((0, 1)) for m in maps]).double().numpy())
 
 
 def _reference_maps(runs: Sequence[RunSummary], own: RunSummary, task: Task) -> Array | None:
@@ -159,18 +166,25 @@ def _measure_table(run: RunSummary, task: Task, truth: Truth) -> None:
     if run.table is None or np.ptp(run.table) == 0:
         return
     rng, values = numpy_stream(run.result.config.seed, "measure"), run.values
-    coords = task.positions.coords.double().numpy()
-    ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
     relation = analysis.relation_correlation(run.table, truth.relation, permutations=SHUFFLES, rng=rng)
     values |= {"table/relation": relation.value, "table/relation_p": relation.p}
+    if truth.spatial:
+        _measure_place(run, task, truth, rng)
+    for name, labels in truth.labels.items():
+        probe = analysis.linear_probe(run.table, labels, rng=rng, permutations=SHUFFLES)
+        values |= {f"table/probe_{name}": probe.accuracy, f"table/probe_{name}_p": probe.p}
+
+
+def _measure_place(run: RunSummary, task: Task, truth: Truth, rng: np.random.Generator) -> None:
+    """How near the table is to the tokens' places, and to the sinusoidal table over them."""
+    assert run.table is not None
+    values, coords = run.values, task.positions.coords.double().numpy()
+    ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
     values["table/distance"] = analysis.distance_correlation(run.table, coords, symmetries=truth.symmetries).value
     found = analysis.procrustes(run.table, ground, symmetries=truth.symmetries, permutations=SHUFFLES, rng=rng)
     values |= {"table/procrustes": found.distance, "table/procrustes_p": found.p}
     values["table/procrustes_shuffled"] = float(found.null.mean())
     run.notes["procrustes_alignment"] = found.alignment.words
-    for name, labels in truth.labels.items():
-        probe = analysis.linear_probe(run.table, labels, rng=rng, permutations=SHUFFLES)
-        values |= {f"table/probe_{name}": probe.accuracy, f"table/probe_{name}_p": probe.p}
 
 
 def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -> None:
