@@ -78,7 +78,7 @@ def findings(summary: Summary) -> dict[str, Any]:
         row |= {headline: interval.estimate, "low": interval.low, "high": interval.high}
         row |= {name: _mean(summary.values(label, name)) for name in (*groups, *summary.task.shown)}
         rows.append({name: value for name, value in row.items() if not (isinstance(value, float) and np.isnan(value))})
-    facts = {"headline": headline, "configurations": rows, "sigma": _sigma_findings(summary, headline)}
+    facts: dict[str, Any] = {"headline": headline, "configurations": rows, "sigma": _sigma_findings(summary, headline)}
     facts |= {"shown": list(summary.task.shown), "lower_is_better": summary.task.headline_lower_is_better}
     return facts | {"baselines": [{"label": label, **values} for label, values in summary.baselines.items()]}
 

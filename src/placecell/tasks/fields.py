@@ -58,7 +58,9 @@ class MaskedField(Task):
     def splits(self) -> dict[str, Examples]:
         found = {}
         for split, (values, group) in self._fields.items():
-            masked = random_masks(numpy_stream(self.mask_seed, f"masks/{split}"), *values.shape, self.n_masked)
+            masked = random_masks(
+                numpy_stream(self.mask_seed, f"masks/{split}"), len(values), self.n_tokens, self.n_masked
+            )
             whole = torch.from_numpy(values.astype(np.float32))
             found[split] = hide(whole, torch.from_numpy(masked), torch.from_numpy(group))
         return found
@@ -84,15 +86,16 @@ class MaskedField(Task):
 
     def fc(self, split: str) -> Array:
         """The correlation (n n) of the tokens over the samples of a split: functional connectivity, for a brain."""
-        return np.corrcoef(self._fields[split][0].T)
+        found: Array = np.asarray(np.corrcoef(self._fields[split][0].T))
+        return found
 
     def other_fc(self) -> dict[str, Array]:
         """Correlations of the tokens from elsewhere, for a table to be compared with: name -> n n."""
         return {}
 
     def spatial_orders(self) -> NDArray[np.intp] | None:
-        """Reorderings of the tokens (m n) that keep neighbours together: the null of a partition that is smooth in space.
-        None where places are not known, or mean nothing."""
+        """Reorderings of the tokens (m n) that keep neighbours together, for the null of a partition that is smooth in
+        space; None where places are not known, or mean nothing."""
         return None
 
     @cached_property
@@ -146,10 +149,12 @@ class MaskedField(Task):
         truth = self.truth()
         labels = truth.labels[truth.partition or ""]
         for name, fc in {"correlations of the training data": self.fc("train"), **self.other_fc()}.items():
-            values = self._modules("table", fc, labels)
             match = analysis.match_labels(analysis.louvain(fc, numpy_stream(0, name)), labels)
-            values |= {"table/louvain_ari": match.ari, "table/louvain_nmi": match.nmi}
-            found[name] = values | {"table/fc": analysis.matrix_correlation(fc, self.fc("train"))}
+            found[name] = self._modules("table", fc, labels) | {"table/louvain_ari": match.ari}
+            found[name] |= {
+                "table/louvain_nmi": match.nmi,
+                "table/fc": analysis.matrix_correlation(fc, self.fc("train")),
+            }
         return found
 
     def _modules(self, of: str, similarity: Array, labels: NDArray[np.int64]) -> dict[str, float]:
@@ -180,5 +185,3 @@ def hide(values: Tensor, masked: Tensor, group: Tensor) -> Examples:
 def field(examples: Examples) -> Tensor:
     """The samples (b n) with nothing hidden."""
     return examples.tokens[..., 0].scatter(1, examples.read, examples.targets)
-
-

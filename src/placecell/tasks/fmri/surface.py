@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import nibabel
 import numpy as np
@@ -25,13 +26,13 @@ def draw_cortex(at: Path, partitions: Mapping[str, Labels]) -> Figure:
     the first partition that they overlap most, each colour once; those left over are grey."""
     regions = np.loadtxt(at / "schaefer_100_conte69.csv").astype(int)
     half = len(regions) // 2
-    meshes = {
-        side: tuple(part.data for part in nibabel.load(at / f"conte69_32k_{short}.gii").darrays[:2])
-        for side, short in (("left", "lh"), ("right", "rh"))
+    images: dict[str, Any] = {
+        side: nibabel.load(at / f"conte69_32k_{short}.gii") for side, short in (("left", "lh"), ("right", "rh"))
     }
+    meshes = {side: tuple(part.data for part in image.darrays[:2]) for side, image in images.items()}
     parts = {"left": regions[:half], "right": regions[half:]}
     reference = next(iter(partitions.values()))
-    colours = ListedColormap([*colormaps["tab10"].colors, *colormaps["Greys"](np.linspace(0.35, 0.85, 10))[:, :3]])
+    colours = ListedColormap([*colormaps["tab10"](range(10)), *colormaps["Greys"](np.linspace(0.35, 0.85, 10))])
     figure = Figure(figsize=(9.5, 2.3 * len(partitions)))
     for row, (title, labels) in enumerate(partitions.items()):
         shade = coloured(labels, reference)

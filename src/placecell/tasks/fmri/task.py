@@ -104,9 +104,7 @@ class Fmri(MaskedField):
         labels = {"network": self.networks}
         if self.regions.mirror is not None:
             labels["mirror"] = self.regions.mirror
-        return Truth(
-            together.astype(float), labels, partition="network", spatial=self.regions.centroids is not None
-        )
+        return Truth(together.astype(float), labels, partition="network", spatial=self.regions.centroids is not None)
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:
         """The partitions on the cortex, for the atlas whose surfaces are fetched."""

@@ -19,9 +19,7 @@ class Network:
     modules: NDArray[np.int64]  # n
 
 
-def network(
-    sizes: tuple[int, ...], radius: float, between: float, density: float, rng: np.random.Generator
-) -> Network:
+def network(sizes: tuple[int, ...], radius: float, between: float, density: float, rng: np.random.Generator) -> Network:
     """A network of modules of these sizes, its nodes in shuffled order.
 
     Within a module every weight is drawn from U(0, 1), and the block is scaled to the spectral radius. Between
