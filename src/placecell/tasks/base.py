@@ -126,5 +126,5 @@ class Task(ABC):
         return {}
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:
-        """A picture of the tokens where they are, coloured by each partition (title -> n); None if it cannot be drawn."""
+        """The tokens where they are, coloured by each partition (title -> n); None if they cannot be drawn."""
         return None

@@ -29,7 +29,7 @@ from placecell.errors import InputError, unknown
 TERMS = (
     "https://www.humanconnectome.org/study/hcp-young-adult/document/wu-minn-hcp-consortium-open-access-data-use-terms"
 )
-CONSENT = f"""These are data of the Human Connectome Project (Young Adult, open access), which bind you to its data use terms:
+CONSENT = f"""These are data of the Human Connectome Project (Young Adult, open access). Its data use terms bind you:
   {TERMS}
 In short, and not in their place: do not try to find out who the participants are; do not hand the data on except under
 the same terms; say where the data come from in what you publish; follow the rules of your own institution."""
