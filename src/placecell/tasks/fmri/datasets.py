@@ -149,7 +149,7 @@ def _split(runs: Sequence[Run], config: Config) -> dict[str, list[Run]]:
     if config.split == "subject":
         runs = [run for run in runs if run.scanner == "HCP"]  # one thing at a time: people, not machines
         values = sorted({run.subject for run in runs})
-    held = set(values[-max(1, len(values) // 4) :]) if config.split == "subject" else set(values[1:])
+    held = set(values[-max(1, len(values) // 3) :]) if config.split == "subject" else set(values[1:])
     return {
         "train": [run for run in runs if getattr(run, config.split) not in held],
         "test": [run for run in runs if getattr(run, config.split) in held],

@@ -119,15 +119,21 @@ def _is_number(cell: str) -> bool:
 
 def _numpy(path: Path) -> Any:
     """The content of a .npy or .npz file; one that holds Python objects (a pickle) is refused unread."""
-    try:
-        found = np.load(path, allow_pickle=False)
-        return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise InputError(f"{path}: a pickle, which could run code; save plain numbers with numpy.save.") from None
-        raise InputError(f"{path}: not a NumPy file ({error}).") from None
-    except Exception as error:  # a cut or foreign zip fails in many ways
-        raise InputError(f"{path}: cannot be read as a NumPy file ({error}).") from None
+    with path.open("rb") as file:
+        first = file.read(6)
+        file.seek(0)
+        if first[:4] != b"PK\x03\x04" and first != b"\x93NUMPY":
+            what = "a pickle, which could run code" if first[:1] == b"\x80" else "not a NumPy file"
+            raise InputError(f"{path}: {what}; save plain numbers with numpy.save.")
+        try:
+            found = np.load(file, allow_pickle=False)
+            return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+        except Exception as error:  # a cut or foreign zip fails in many ways
+            if "pickle" in str(error):
+                raise InputError(
+                    f"{path}: holds a pickle, which could run code; save plain numbers with numpy.save."
+                ) from None
+            raise InputError(f"{path}: cannot be read as a NumPy file ({_first(error)}).") from None
 
 
 def _matlab(path: Path) -> dict[str, Any]:

