@@ -51,6 +51,11 @@ class MaskedField(Task):
     def mask_seed(self) -> int:
         """Seed of the masks of everything that is scored; those of training batches are drawn afresh."""
 
+    @property
+    def flip(self) -> bool:
+        """Whether training turns the sign of samples at random: fluctuations about a mean know no up or down."""
+        return False
+
     @cached_property
     def _fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
         return self.fields()
@@ -66,10 +71,14 @@ class MaskedField(Task):
         return found
 
     def batch(self, examples: Examples, rows: Tensor, generator: torch.Generator) -> Examples:
-        """The samples of these rows under masks drawn afresh."""
+        """The samples of these rows under masks drawn afresh, each with its sign turned or not if `flip` is on."""
         chosen = examples.take(rows)
         order = torch.rand(chosen.tokens.shape[:2], generator=generator).argsort(-1)
-        return hide(field(chosen), order[:, : chosen.read.shape[1]].to(chosen.read.device), chosen.group)
+        values = field(chosen)
+        if self.flip:
+            sign = 1.0 - 2.0 * torch.randint(2, (len(rows), 1), generator=generator)
+            values = values * sign.to(values.device)
+        return hide(values, order[:, : chosen.read.shape[1]].to(values.device), chosen.group)
 
     def loss(self, outputs: Tensor, examples: Examples) -> Tensor:
         return F.mse_loss(outputs[..., 0], examples.targets)

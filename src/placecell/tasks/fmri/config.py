@@ -33,6 +33,7 @@ class Config:
     global_signal: bool = option(False, "take away what follows the mean over all regions")
     standardize: bool = option(True, "mean 0 and standard deviation 1 for each region of each run")
     mask: float = option(0.5, "share of the regions masked in a sample")
+    flip: bool = option(False, "turn the sign of training samples at random: fluctuations have no up or down")
     valid_share: float = option(0.1, "last part of each training run, kept for validation")
     split_seed: int = option(0, "seed of the masks of held-out volumes")
 

@@ -45,6 +45,10 @@ class Fmri(MaskedField):
     def mask_seed(self) -> int:
         return self.config.split_seed
 
+    @property
+    def flip(self) -> bool:
+        return self.config.flip
+
     @cached_property
     def runs(self) -> dict[str, list[Run]]:
         runs = load_runs(self.config)
