@@ -62,6 +62,7 @@ OVERRIDES = {
     "eval_every": count,
     "patience": st.none() | count,
     "patience_split": st.sampled_from(choices("patience_split")),
+    "snapshots": st.sampled_from(choices("snapshots")),
     "seed": seed,
     "pe_seed": st.none() | seed,
     "weights_seed": st.none() | seed,
@@ -180,7 +181,7 @@ def test_hash_changes_with_this_key(key: str) -> None:
     other = {
         "encoding": "rotary", "norm": "pre", "activation": "gelu", "optimizer": "sgd", "schedule": "cosine",
         "patience_split": "valid", "donor": "another", "donor_change": choices("donor_change")[0], "heads": 8,
-        "conditions": "1v1s", "min_distance": 0.5, "noise": 0.5,
+        "snapshots": "none", "conditions": "1v1s", "min_distance": 0.5, "noise": 0.5,
     }  # fmt: skip
     value = other.get(key, not keys(BASE)[key].value if keys(BASE)[key].type is bool else 7)
     changed = BASE.override({key: value})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from placecell import tasks, verbs
+from placecell import tasks, verbs, verbs_store
 from placecell.config import Key, keys
 from placecell.errors import InputError, unknown
 from placecell.tasks.fmri.verb import fetch_verb
@@ -28,6 +28,7 @@ EXAMPLES = """Positional encodings that transformers learn and people can read.
   placecell run latin_square --sigma 2             the same with a large initial table
   placecell run latin_square --help                every setting of that task
   placecell sweep latin_square                     the finding: all encodings, several σ and seeds
+  placecell status runs/latin_square-quick         how it stands, at any time
   placecell analyse runs/latin_square-quick        what the sweep found, as tables and figures
   placecell transplant latin_square                is it the table that generalises?
   placecell evaluate RUN --items taskData.mat      a trained model beside people
@@ -125,11 +126,22 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     transplant.add_argument("--large", type=float, default=2.0, metavar="X", help="σ of the second (default: 2)")
     for many in (sweep, transplant):
         many.add_argument("--seeds", metavar="N", help="the seeds 0 to N−1 (default: the preset's)")
-        many.add_argument("--workers", metavar="N", help="processes (default: one a core)")
+        many.add_argument("--workers", metavar="N", help="processes (default: one a core; 0: this process itself)")
+        many.add_argument("--retries", default="2", metavar="N", help="new tries for a run that died (default: 2)")
+        many.add_argument("--backend", default="local", metavar="NAME", help="local or ray (default: local)")
+        many.add_argument("--address", metavar="ADDRESS", help="of a Ray cluster (default: start Ray on this machine)")
+        many.add_argument("--cpus-per-run", metavar="X", help="CPUs a run asks Ray for (default: --threads)")
+        many.add_argument("--gpus-per-run", metavar="X", help="GPUs a run asks Ray for (default: 0)")
     for configured in (run, sweep, transplant):
+        about = "time between checkpoints, which is what a kill can cost (default: 30)"
+        configured.add_argument("--checkpoint-seconds", default="30", metavar="X", help=about)
         add_configuration(configured, argv)
+    status = verb("status", verbs_store.status_verb, "how a sweep stands", "FOLDER [--json]")
+    export = verb("export", verbs_store.export_verb, "runs as tidy tables", "FOLDER [--to csv|parquet] [--out FOLDER]")
+    export.add_argument("--to", default="csv", metavar="FORMAT", help="csv or parquet (default: csv)")
     analyse = verb("analyse", verbs.analyse_verb, "what a sweep found", "FOLDER [--out FOLDER]")
-    analyse.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
+    for reader in (status, export, analyse):
+        reader.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
     evaluate = verb("evaluate", verbs.evaluate_verb, "score finished runs", "RUN ... [--items FILE] [--human FILE]")
     evaluate.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     evaluate.add_argument("--items", type=Path, metavar="FILE", help="items used with people (.mat or .csv)")

@@ -90,6 +90,9 @@ class TrainConfig:
     pe_weight_decay: float = option(0.0, "weight decay of the positional encoding")
     eval_every: int = option(100, "steps between evaluations")
     eval_train: int = option(3000, "training samples scored in an evaluation, at most")
+    snapshots: Literal["none", "table", "weights"] = option(
+        "table", "what is kept at steps 0, 1, 2, 4, … and the last: the encoding's table, all weights too, or nothing"
+    )
     patience: int | None = option(None, "stop after this many evaluations without a lower loss (default: never)")
     patience_split: Literal["train", "valid"] = option("train", "the split whose loss `patience` watches")
 

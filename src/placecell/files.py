@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import errno
 import fcntl
+import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +19,26 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
+from placecell import disk
 from placecell.errors import InputError
+
+STAGED = ".*.tmp"  # what a kill leaves of a write
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace `path` by `content` at once or not at all."""
     staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with staged.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        staged.replace(path)
+        disk.write(staged, content)
+        disk.sync(staged)
+        disk.rename(staged, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            staged.unlink()
+            disk.remove(staged)
         if isinstance(error, OSError):
             raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
         raise
-    _sync_folder(path.parent)
+    disk.sync_folder(path.parent)
 
 
 def write_text(path: Path, content: str) -> None:
@@ -42,6 +47,15 @@ def write_text(path: Path, content: str) -> None:
 
 def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def csv_bytes(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Columns as CSV; None is an empty cell, and numbers read back unchanged."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
 
 
 def finite(value: Any) -> Any:
@@ -84,33 +98,64 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise InputError(f"{path}: not a whole safetensors file ({error}).") from None
 
 
+def remove(path: Path) -> None:
+    """Remove a file, if it is there, so that it stays away."""
+    if path.exists():
+        disk.remove(path)
+        disk.sync_folder(path.parent)
+
+
 def make_folder(path: Path) -> None:
     """Make `path` and see that it can be written to, before any work is done for it."""
+    probe = path / f".write-test.{os.getpid()}.tmp"
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        probe = path / f".write-test.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
+            disk.make_folder(missing)
+            disk.sync_folder(missing.parent)
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        disk.write(probe, b"")
+        disk.remove(probe)
     except OSError as error:
         raise InputError(f"{path}: the output folder cannot be written ({error.strerror}).") from None
 
 
+def remove_left_over(folder: Path) -> None:
+    """Clear what a kill left half-written in `folder`. Only for who holds its lock."""
+    for path in folder.glob(STAGED):
+        disk.remove(path)
+
+
+class Busy(InputError):
+    """Another process holds the lock."""
+
+
 @contextlib.contextmanager
-def lock(folder: Path) -> Iterator[None]:
+def lock(folder: Path, wait: bool = False) -> Iterator[None]:
     """Hold `folder` for this process. The lock is the kernel's: a killed process leaves none behind."""
-    with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"{folder}: another process is working on this run; wait for it or stop it.") from None
+    try:
+        file = (folder / ".lock").open("a")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be locked ({error.strerror}).") from None
+    with file:
+        for patience in (0.02, 0.1, 0.0):  # `is_locked` holds it for a moment too
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                break
+            except BlockingIOError:
+                time.sleep(patience)
+        else:
+            raise Busy(f"{folder}: another process is working on this run; wait for it or stop it.")
         yield
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut; where folders cannot be synced, the rename is as good as it gets."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def is_locked(folder: Path) -> bool:
+    """Whether some process, on this machine or another that shares the folder, holds `folder` now."""
+    try:
+        with (folder / ".lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

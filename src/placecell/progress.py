@@ -5,10 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,11 +20,15 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
+from placecell.config import RunConfig
 from placecell.train.loop import State
 
 if TYPE_CHECKING:
-    from placecell.sweep import Outcome
+    from placecell.sweep import Outcome, Tally
 
 
 class RunProgress:
@@ -92,22 +99,62 @@ class Interrupt:
 
 
 class SweepProgress:
-    """Follows a sweep on standard error: a line for every run that ends, and how long the rest will take."""
+    """Follows a sweep on standard error: a line for every run that ends and, in a terminal, a live table of those
+    that are running, with the time left."""
 
-    def __init__(self, total: int, quiet: bool = False) -> None:
-        self.total, self.quiet, self.done, self.trained = total, quiet, 0, 0
+    def __init__(self, configs: Sequence[RunConfig], label: Callable[[RunConfig], str], quiet: bool = False) -> None:
+        self.total, self.label, self.quiet = len(configs), label, quiet
+        self.left = sum(config.train.steps for config in configs)  # steps of the runs that have not ended
+        self.done, self.trained = 0, 0  # runs that have ended; steps that were made for them here
+        self.begun: dict[str, int] = {}  # the step at which a running one was first seen
         self.start = time.monotonic()
+        self.console = Console(stderr=True)
+        self.live = Live(console=self.console, transient=True) if self.console.is_terminal and not quiet else None
 
-    def on_done(self, outcome: Outcome, label: str) -> None:
+    def __enter__(self) -> Self:
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.live:
+            self.live.stop()
+
+    def on_done(self, outcome: Outcome) -> None:
         self.done += 1
-        reused = outcome.result is not None and outcome.result.reused
-        self.trained += not reused
+        self.left -= outcome.config.train.steps
+        if not outcome.reused and outcome.result is not None:
+            self.trained += outcome.result.step - self.begun.pop(outcome.config.name, 0)
         if self.quiet:
             return
-        elapsed = time.monotonic() - self.start
-        left = elapsed / max(1, self.trained) * (self.total - self.done)
-        score = f", test {outcome.headline:.4f}" if outcome.headline is not None else ""
-        how = "reused" if reused else outcome.status
-        text = f"[{self.done}/{self.total}] {label}: {how}{score}"
-        text += f" ({elapsed:.0f} s, about {left:.0f} s left)" if self.done < self.total else f" ({elapsed:.0f} s)"
-        print(text, file=sys.stderr, flush=True)
+        score = f", test {outcome.headline:.4f}" if outcome.headline is not None else f" ({outcome.message})"
+        how = "reused" if outcome.reused else outcome.status
+        text = f"[{self.done}/{self.total}] {self.label(outcome.config)}: {how}{score}{self._times(self.left)}"
+        if self.live:
+            self.live.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def on_tick(self, tally: Tally) -> None:
+        if self.live is None:
+            return
+        for name, step in tally.steps.items():
+            self.begun.setdefault(name, step)
+        here = {name: step - self.begun[name] for name, step in tally.steps.items()}
+        counts = Counter("reused" if o.reused else o.status for o in tally.outcomes)
+        words = [f"{n} {status}" for status, n in counts.items()] + [f"{len(tally.running)} running"]
+        waiting = self.total - self.done - len(tally.running)
+        times = self._times(self.left - sum(tally.steps.values()), sum(here.values()))
+        table = Table.grid(padding=(0, 2))
+        for name, config in tally.running.items():
+            step, steps = tally.steps.get(name, 0), config.train.steps
+            table.add_row(self.label(config), ProgressBar(total=steps, completed=step, width=24), f"{step}/{steps}")
+        self.live.update(Group(table, Text(f"{', '.join(words)}, {waiting} waiting{times}")))
+
+    def _times(self, left: int, running: int = 0) -> str:
+        elapsed, trained = time.monotonic() - self.start, self.trained + running
+        if self.done == self.total or trained == 0:
+            return f" ({elapsed:.0f} s)"
+        return f" ({elapsed:.0f} s, about {elapsed / trained * left:.0f} s left)"

@@ -17,7 +17,7 @@ from placecell.config import RunConfig, coerce, read_toml
 from placecell.errors import InputError, unknown
 
 if TYPE_CHECKING:
-    from placecell.sweep import Outcome
+    from placecell.sweep.backend import MakeBackend
     from placecell.train import State
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -38,7 +38,7 @@ def run_verb(args: argparse.Namespace) -> int:
             progress.on_step(state)
             return not interrupt.asked
 
-        watch = Watch(progress.on_evaluation, on_step)
+        watch = Watch(progress.on_evaluation, on_step, seconds_of(args))
         out = Path(args.out or "runs")
         result = run(config, out, device=args.device, compile=args.compile, task=task, watch=watch)
     last = {f"{r.split}/{r.name}": r.value for r in result.rows}
@@ -76,15 +76,22 @@ def sweep_verb(args: argparse.Namespace) -> int:
     out = Path(args.out or f"runs/{args.task}-{args.config.stem if args.config else args.preset}")
     if args.dry_run:
         from placecell.sweep import label, varying
+        from placecell.sweep.estimate import estimate
+        from placecell.train.run import finished
 
-        keys = varying(configs)
+        keys, workers = varying(configs), workers_of(args)
+        done = sum(finished(out / config.name) for config in configs)
+        seconds = estimate(configs, out, args.device, workers)
         if args.json:
             runs = [{"name": c.name, "seed": c.seed, "label": label(c, keys), "steps": c.train.steps} for c in configs]
-            print_json({"folder": str(out), "runs": runs})
+            print_json({"folder": str(out), "runs": runs, "done": done, "workers": workers, "seconds": seconds})
             return DONE
         for config in configs:
             print(f"{config.name}  seed {config.seed}  {label(config, keys)}")
-        print(f"{len(configs)} runs, {sum(c.train.steps for c in configs)} steps, in {out}; nothing was trained.")
+        print(
+            f"{len(configs)} runs, {sum(c.train.steps for c in configs)} steps, in {out}, where {done} are done; "
+            f"about {seconds / 60:.1f} minutes on {workers} workers of this machine; nothing was trained."
+        )
         return DONE
     code = work_through(configs, out, args)
     if code == DONE and not args.json:
@@ -249,16 +256,25 @@ def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespa
     from placecell.progress import SweepProgress
     from placecell.sweep import label, sweep, varying
 
-    workers = coerce(args.workers or max(1, (os.cpu_count() or 1) // args.threads), int, "--workers")
     keys = varying(configs)
-    progress = SweepProgress(len(configs), quiet=args.json)
 
-    def on_done(outcome: Outcome) -> None:
-        progress.on_done(outcome, f"{label(outcome.config, keys)} seed {outcome.config.seed}")
+    def words(config: RunConfig) -> str:
+        return f"{label(config, keys)} seed {config.seed}"
 
-    outcomes = sweep(configs, out, workers=workers, threads=args.threads, device=args.device, on_done=on_done)
+    with SweepProgress(configs, words, quiet=args.json) as progress:
+        outcomes = sweep(
+            configs,
+            out,
+            backend_of(args),
+            device=args.device,
+            threads=args.threads,
+            checkpoint_seconds=seconds_of(args),
+            retries=coerce(args.retries, int, "--retries"),
+            on_done=progress.on_done,
+            on_tick=progress.on_tick,
+        )
     counts = {status: sum(o.status == status for o in outcomes) for status in dict.fromkeys(o.status for o in outcomes)}
-    reused = sum(o.result is not None and o.result.reused for o in outcomes)
+    reused = sum(o.reused for o in outcomes)
     if args.json and args.verb == "sweep":
         runs = [{"name": o.config.name, "status": o.status, "message": o.message} for o in outcomes]
         print_json({"folder": str(out), "counts": counts, "reused": reused, "runs": runs})
@@ -271,6 +287,36 @@ def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespa
         print("placecell: interrupted; the same command goes on from here.", file=sys.stderr)
         return INTERRUPTED
     return FAILED if counts.get("failed") else DONE
+
+
+def workers_of(args: argparse.Namespace) -> int:
+    default = max(1, (os.cpu_count() or 1) // args.threads)
+    return coerce(default if args.workers is None else args.workers, int, "--workers")
+
+
+def backend_of(args: argparse.Namespace) -> MakeBackend:
+    """The back end that the options ask for."""
+    from placecell.sweep import local
+
+    only_ray = [f for f in ("address", "cpus_per_run", "gpus_per_run") if getattr(args, f) is not None]
+    if args.backend == "local":
+        if only_ray:
+            raise InputError(f"--{only_ray[0].replace('_', '-')} belongs to --backend ray.")
+        return local(workers_of(args))
+    if args.backend != "ray":
+        raise unknown("back end", args.backend, ("local", "ray"))
+    from placecell.sweep.ray import on_ray
+
+    cpus, gpus = coerce(args.cpus_per_run or args.threads, float, "--cpus-per-run"), args.gpus_per_run or 0.0
+    workers = None if args.workers is None else workers_of(args)
+    return on_ray(args.address, cpus, coerce(gpus, float, "--gpus-per-run"), workers)
+
+
+def seconds_of(args: argparse.Namespace) -> float:
+    seconds = coerce(args.checkpoint_seconds, float, "--checkpoint-seconds")
+    if not seconds >= 0:
+        raise InputError(f"--checkpoint-seconds must be at least 0, not {seconds}.")
+    return seconds
 
 
 def print_json(content: Any) -> None:

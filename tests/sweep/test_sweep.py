@@ -18,7 +18,7 @@ from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.files import read_tensors
 from placecell.seeds import torch_stream
-from placecell.sweep import grid, label, load_store, sweep, varying
+from placecell.sweep import grid, label, load_store, local, sweep, varying
 from placecell.sweep.transplant import donors, receivers
 from placecell.train import load_model, run
 from placecell.train.transplant import changed
@@ -68,13 +68,13 @@ def test_a_bad_axis_is_refused_before_anything_runs(base: RunConfig, bad: dict[s
 @pytest.mark.slow
 def test_workers_give_the_bits_of_a_single_run_and_reuse_what_is_done(base: RunConfig, tmp_path: Path) -> None:
     configs = grid(base, [], {"sigma": [0.1, 2.0]}, seeds=2)
-    outcomes = sweep(configs, tmp_path / "sweep", workers=2)
+    outcomes = sweep(configs, tmp_path / "sweep", local(2))
     assert [o.status for o in outcomes] == ["done"] * 4
     alone = run(configs[0], tmp_path / "alone")
     there, _ = read_tensors(tmp_path / "sweep" / configs[0].name / "weights.safetensors")
     here, _ = read_tensors(alone.folder / "weights.safetensors")
     assert all(torch.equal(there[name], here[name]) for name in here)
-    again = sweep(configs, tmp_path / "sweep", workers=1)
+    again = sweep(configs, tmp_path / "sweep", local(1))
     assert all(o.result is not None and o.result.reused for o in again)
     assert len(load_store(tmp_path / "sweep")) == 4
 
@@ -82,7 +82,7 @@ def test_workers_give_the_bits_of_a_single_run_and_reuse_what_is_done(base: RunC
 @pytest.mark.slow
 def test_one_run_that_fails_does_not_stop_the_others(base: RunConfig, tmp_path: Path) -> None:
     missing = replace(base, donor="latin_square-000000000000")
-    outcomes = sweep([missing, base], tmp_path, workers=1)
+    outcomes = sweep([missing, base], tmp_path, local(1))
     by_name = {o.config.name: o for o in outcomes}
     assert by_name[missing.name].status == "failed"
     assert "run the donor first" in by_name[missing.name].message
@@ -264,7 +264,7 @@ def test_a_plan_that_cannot_be_is_refused(text: str, told: str, tmp_path: Path) 
         ["transplant", "latin_square", "--seeds", "0"],
         ["transplant", "latin_square", "--small", "2", "--large", "2"],
         ["sweep", "latin_square", "--seed", "3"],
-        ["sweep", "latin_square", "--workers", "0", "--seeds", "1", "--encoding", "nope"],
+        ["sweep", "latin_square", "--workers", "-1", "--seeds", "1", "--encoding", "nope"],
         ["sweep", "latin_square", "--device", "tpu", "--seeds", "1", "--encoding", "nope"],
         ["evaluate", "RUN", "--human", "people.csv"],
         ["evaluate", "."],

@@ -257,3 +257,13 @@ def test_a_configuration_is_not_changed_by_training(tiny, tiny_task, tiny_splits
     copy = replace(config)
     train(config, tiny_task, tiny_splits)
     assert config == copy
+
+
+def test_the_gradient_into_the_table_is_measured(tiny, tiny_task, tiny_splits) -> None:
+    """A row at each evaluation after the first step, the norm of what the last step's backward left."""
+    model, state, _ = train(tiny(), tiny_task, tiny_splits)
+    found = [row for row in state.rows if row.name == "table_gradient"]
+    assert [row.step for row in found] == sorted({row.step for row in state.rows} - {0})
+    (table,) = model.encoding.parameters()
+    assert found[-1].value == pytest.approx(float(table.grad.norm()))
+    assert found[-1].value > 0

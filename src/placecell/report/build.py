@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from placecell import analysis, files
 from placecell.errors import InputError
 from placecell.report.summary import Summary, summarise
 from placecell.seeds import numpy_stream
+from placecell.sweep.store import columns
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
     files.make_folder(out)
     facts = findings(summary)
     text = as_text(facts)
-    files.write_text(out / "runs.csv", _runs_csv(summary))
-    files.write_text(out / "summary.csv", _summary_csv([*facts["configurations"], *facts["baselines"]]))
+    files.write_bytes(out / "runs.csv", files.csv_bytes(columns(_run_rows(summary))))
+    files.write_bytes(out / "summary.csv", files.csv_bytes(columns([*facts["configurations"], *facts["baselines"]])))
     files.write_json(out / "summary.json", files.finite(facts))
     files.write_text(out / "summary.md", text + "\n")
     paths = [out / name for name in ("summary.md", "summary.csv", "runs.csv", "summary.json")]
@@ -160,25 +159,13 @@ def as_text(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _runs_csv(summary: Summary) -> str:
-    names = list(dict.fromkeys(name for run in summary.runs for name in run.values))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    notes = list(dict.fromkeys(name for run in summary.runs for name in run.notes))
-    writer.writerow(["run", "label", "seed", "status", *notes, *names])
+def _run_rows(summary: Summary) -> list[dict[str, Any]]:
+    rows = []
     for run in summary.runs:
-        values = [*(run.notes.get(name, "") for name in notes), *(run.values.get(name, "") for name in names)]
-        writer.writerow([run.result.config.name, run.label, run.result.config.seed, run.result.status, *values])
-    return text.getvalue()
-
-
-def _summary_csv(rows: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+        config = run.result.config
+        facts = {"run": config.name, "label": run.label, "seed": config.seed, "status": run.result.status}
+        rows.append(facts | run.notes | run.values)
+    return rows
 
 
 def _mean(values: np.ndarray[Any, Any]) -> float:

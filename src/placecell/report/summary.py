@@ -22,6 +22,7 @@ from placecell.train.run import RunResult, load_model, make_model, make_task
 Array = NDArray[np.float64]
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
 SHUFFLES = 100  # shuffled tables that a measure is compared with
+FLAT = 0.01  # a training loss that has changed by less since the evaluation before has stopped falling
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +128,13 @@ def _rank(value: Any) -> tuple[int, Any]:
 def _scores(result: RunResult, task: Task) -> dict[str, float]:
     """Final metrics (split/name), and when the training set was first learned whole."""
     values = {f"{r.split}/{r.name}": r.value for r in result.rows}
-    converged = task.learned(result.final("train", task.headline))
-    if converged is not None:
+    learned = task.learned(result.final("train", task.headline))
+    if learned is not None:
         rows = [r for r in result.rows if (r.split, r.name) == ("train", task.headline)]
         values["learned_at"] = next((float(r.step) for r in rows if task.learned(r.value)), float("nan"))
-        values["converged"] = float(converged)
+        losses = [r.value for r in result.rows if (r.split, r.name) == ("train", "loss")]
+        flat = len(losses) > 1 and abs(losses[-1] - losses[-2]) < FLAT
+        values["converged"] = float(flat and learned)
     return values | {"steps": float(result.step), "seconds": result.seconds}
 
 

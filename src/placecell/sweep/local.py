@@ -2,149 +2,125 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass
-from multiprocessing.synchronize import Event
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event as Flag
 
 import torch
 import torch.multiprocessing
 
-from placecell import files, tasks
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.progress import Interrupt
-from placecell.tasks.base import Examples
+from placecell.sweep.backend import Backend, Event, Inline, Job, Lost, MakeBackend, Step, Worker
 from placecell.train.memory import keep_memory
-from placecell.train.run import RunResult, Watch, make_task, pick_device, run
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one run of a sweep went: its result, or the message of its failure."""
-
-    config: RunConfig
-    result: RunResult | None
-    message: str = ""
-
-    @property
-    def status(self) -> str:
-        return self.result.status if self.result else "failed"
-
-    @property
-    def headline(self) -> float | None:
-        """The task's headline metric on the test set."""
-        return None if self.result is None else self.result.final("test", tasks.load(self.config.task).headline)
+PRELOAD = ["placecell.sweep.local", "torch._dynamo"]  # the second is imported by the first optimizer step
 
 
 @dataclass
-class _Worker:
-    """What a worker process keeps from run to run."""
+class _Process:
+    """A worker process, the pipe to it, and the run that it is on."""
 
-    splits: dict[str, dict[str, Examples]]
-    stop: Event
-    device: str
-
-
-_worker: list[_Worker] = []  # filled once a process by `_start`; empty in the parent
+    process: BaseProcess
+    pipe: Connection
+    name: str | None = None
 
 
-def sweep(
-    configs: Sequence[RunConfig],
-    out: Path,
-    *,
-    workers: int,
-    threads: int = 1,
-    device: str = "auto",
-    on_done: Callable[[Outcome], None] = lambda outcome: None,
-) -> list[Outcome]:
-    """Run all configurations under `out`. Those already done are reused; one that fails does not stop the others.
-
-    Ctrl-C (or SIGTERM) once: running runs save a checkpoint and the rest are left for the next time. Twice: the
-    workers are ended at once, and what they saved before is there.
-    """
-    pick_device(device)
-    if workers < 1:
-        raise InputError(f"workers must be at least 1, not {workers}.")
-    files.make_folder(out)
-    splits = {key: make_task(config).splits() for key, config in {_data_key(c): c for c in configs}.items()}
-    context = torch.multiprocessing.get_context("spawn")
-    stop = context.Event()
-    outcomes: list[Outcome] = []
-    with (
-        Interrupt() as interrupt,
-        ProcessPoolExecutor(
-            min(workers, max(1, len(configs))),
-            mp_context=context,
-            initializer=_start,
-            initargs=(splits, threads, device, stop),
-        ) as pool,
-    ):
-        try:
-            for outcome in _collect(pool, iter(configs), out, workers, interrupt, stop):
-                outcomes.append(outcome)
-                on_done(outcome)
-        except KeyboardInterrupt:
-            for process in list(pool._processes.values()):
-                process.kill()
-            raise
-    return outcomes
+def local(workers: int) -> MakeBackend:
+    """The back end of this machine: so many processes, or with 0 this process itself."""
+    if workers < 0:
+        raise InputError(f"workers must be at least 1, or 0 for this process itself, not {workers}.")
+    return partial(Local, workers=workers) if workers else Inline
 
 
-def _collect(
-    pool: ProcessPoolExecutor,
-    queue: Iterator[RunConfig],
-    out: Path,
-    workers: int,
-    interrupt: Interrupt,
-    stop: Event,
-) -> Iterator[Outcome]:
-    """Outcomes as they come; never more runs are handed out than there are workers, so that a stop is quick."""
-    pending: dict[Future[RunResult], RunConfig] = {}
-    try:
-        while True:
-            while len(pending) < workers and not interrupt.asked:
-                config = next(queue, None)
-                if config is None:
-                    break
-                pending[pool.submit(_work, config, out)] = config
-            if not pending:
-                return
-            if interrupt.asked:
-                stop.set()
-            for future in wait(pending, timeout=0.5, return_when=FIRST_COMPLETED).done:
-                config = pending.pop(future)
-                try:
-                    yield Outcome(config, future.result())
-                except BrokenProcessPool:
-                    raise
-                except Exception as error:
-                    yield Outcome(config, None, f"{type(error).__name__}: {error}")
-    except BrokenProcessPool:
-        if interrupt.asked:  # Ctrl-C reached a worker that was still starting
-            return
-        raise InputError(
-            "a worker process was killed from outside (out of memory?); the same command goes on from here."
-        ) from None
+class Local(Backend):
+    """Worker processes that are kept from run to run. One that dies is replaced, and the others do not notice."""
+
+    def __init__(self, job: Job, asked: Callable[[], bool], workers: int) -> None:
+        self.job, self.asked, self.workers = job, asked, workers
+        # A server imports all once and forks: a worker is there at once, with no threads or locks of the parent.
+        self.context = torch.multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(PRELOAD)
+        self.flag = self.context.Event()
+        self.processes: list[_Process] = []
+
+    @property
+    def slots(self) -> int:
+        return self.workers
+
+    def start(self, config: RunConfig) -> None:
+        idle = next((p for p in self.processes if p.name is None), None)
+        if idle is None:
+            idle = self._new()
+        idle.name = config.name
+        with contextlib.suppress(OSError):  # it died while it was idle; `wait` will see
+            idle.pipe.send(config)
+
+    def wait(self, seconds: float) -> list[Event]:
+        if self.asked():
+            self.flag.set()
+        events: list[Event] = []
+        ready = wait([p.pipe for p in self.processes], timeout=seconds)
+        for one in [p for p in self.processes if p.pipe in ready]:
+            try:
+                event = one.pipe.recv()
+            except (EOFError, OSError):
+                events += self._bury(one)
+                continue
+            if not isinstance(event, Step):
+                one.name = None
+            events.append(event)
+        return events
+
+    def _new(self) -> _Process:
+        here, there = self.context.Pipe()
+        process = self.context.Process(target=_serve, args=(there, self.job, self.flag), daemon=True)
+        process.start()
+        there.close()  # or the end of the worker would not be seen on `here`
+        self.processes.append(_Process(process, here))
+        return self.processes[-1]
+
+    def _bury(self, dead: _Process) -> list[Event]:
+        self.processes.remove(dead)
+        dead.process.join()
+        dead.pipe.close()
+        if dead.name is None:
+            return []
+        code = dead.process.exitcode or 0
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return [Lost(dead.name, f"its process {how}" + (" (out of memory?)" if code == -signal.SIGKILL else ""))]
+
+    def __exit__(self, *exception: object) -> None:
+        for one in self.processes:
+            if exception[0] is not None:
+                one.process.kill()
+            one.pipe.close()  # which an idle worker takes as its end
+        for one in self.processes:
+            one.process.join()
 
 
-def _data_key(config: RunConfig) -> str:
-    return json.dumps([config.task, asdict(config.data)], sort_keys=True)
-
-
-def _start(splits: dict[str, dict[str, Examples]], threads: int, device: str, stop: Event) -> None:
+def _serve(pipe: Connection, job: Job, flag: Flag) -> None:
+    """The life of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to all; the parent decides
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    torch.set_num_threads(threads)
+    torch.set_num_threads(job.threads)
     keep_memory()
-    _worker[:] = [_Worker(splits, stop, device)]
+    worker = Worker(job)
+    while True:
+        try:
+            config = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(worker.work(config, lambda state: not flag.is_set(), pipe.send))
 
 
 def _end_with_parent() -> None:
@@ -153,9 +129,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _work(config: RunConfig, out: Path) -> RunResult:
-    worker = _worker[0]
-    watch = Watch(on_step=lambda state: not worker.stop.is_set())
-    return run(config, out, device=worker.device, splits=worker.splits[_data_key(config)], watch=watch)

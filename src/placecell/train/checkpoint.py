@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
@@ -19,7 +19,9 @@ def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: 
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": v for name, v in entries.items() if isinstance(v, Tensor)}
-    write_tensors(path, tensors, {"state": json.dumps(asdict(state)), "tensors": str(len(tensors))})
+    tensors |= {f"snapshot.{name}": tensor for name, tensor in state.snapshots.items()}
+    note = asdict(replace(state, snapshots={}))
+    write_tensors(path, tensors, {"state": json.dumps(note), "tensors": str(len(tensors))})
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
@@ -27,7 +29,8 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> Stat
     tensors, note = read_tensors(path)
     try:
         values, count = json.loads(note["state"]), int(note["tensors"])
-        state = State(**(values | {"rows": [Row(*row) for row in values["rows"]]}))
+        snapshots = {name[9:]: tensor for name, tensor in tensors.items() if name.startswith("snapshot.")}
+        state = State(**(values | {"rows": [Row(*row) for row in values["rows"]], "snapshots": snapshots}))
     except (KeyError, TypeError, ValueError):
         raise InputError(
             f"{path}: not a placecell checkpoint (its header does not say where the run stands)."

@@ -39,6 +39,7 @@ class State:
     best: float = math.inf  # lowest loss on the split that `patience` watches
     stale: int = 0  # evaluations since then
     rows: list[Row] = field(default_factory=list)
+    snapshots: dict[str, Tensor] = field(default_factory=dict)  # "step/table", "step/name of a weight"
 
 
 def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Optimizer:
@@ -97,6 +98,21 @@ def evaluate_splits(
     return rows
 
 
+def table_gradient(model: Transformer) -> float | None:
+    """The norm of the gradient into the positional encoding at the last step; None if nothing of it is learned."""
+    found = [p.grad for p in model.encoding.parameters() if p.grad is not None]
+    return float(torch.nn.utils.get_total_norm(found)) if found else None
+
+
+def take_snapshot(model: Transformer, positions: Positions, state: State, what: str) -> None:
+    """Keep a copy of the table, or of all weights too, as they are now."""
+    table = model.table(positions)
+    kept = {} if what == "none" or table is None else {"table": table}
+    if what == "weights":
+        kept |= model.state_dict()
+    state.snapshots |= {f"{state.step:08d}/{name}": v.detach().cpu().clone() for name, v in kept.items()}
+
+
 def fit(
     model: Transformer,
     task: Task,
@@ -126,6 +142,7 @@ def fit(
     step_loss = torch.compile(loss_of) if compile else loss_of
     if state.step == 0 and not state.rows:
         state.rows += evaluate_splits(model, task, scored, positions, 0)
+        take_snapshot(model, positions, state, config.snapshots)
         on_evaluation(state)
     last = time.perf_counter()
     while state.step < config.steps and (config.patience is None or state.stale < config.patience):
@@ -145,9 +162,14 @@ def fit(
         state.step += 1
         now = time.perf_counter()
         state.seconds, last = state.seconds + now - last, now
+        if state.step & (state.step - 1) == 0:  # powers of two: what matters in training happens on a log scale
+            take_snapshot(model, positions, state, config.snapshots)
         if state.step % config.eval_every == 0 or state.step == config.steps:
             new = evaluate_splits(model, task, scored, positions, state.step)
             state.rows += new
+            gradient = table_gradient(model)
+            if gradient is not None:
+                state.rows.append(Row(state.step, "train", "table_gradient", gradient))
             watched = next(r.value for r in new if (r.split, r.name) == (config.patience_split, "loss"))
             state.stale = 0 if watched < state.best else state.stale + 1
             state.best = min(state.best, watched)
@@ -156,4 +178,5 @@ def fit(
                 return "diverged"
         if state.step < config.steps and not on_step(state):
             return "interrupted"
+    take_snapshot(model, positions, state, config.snapshots)
     return "done"

@@ -11,10 +11,12 @@ import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from placecell import files, tasks
 from placecell.config import RunConfig
@@ -84,10 +86,12 @@ def run(
     task: Task | None = None,
     splits: dict[str, Examples] | None = None,
     watch: Watch | None = None,
+    facts: dict[str, Any] | None = None,
 ) -> RunResult:
     """Train a configuration in its own folder under `out`: anew, from its checkpoint, or not at all if it is done.
 
-    `task` and `splits` may be handed in to share data between runs; they must be those of `config.data`.
+    `task`, `splits` and `facts` (the `environment`) may be handed in to share them between runs; the first two must
+    be those of `config.data`.
     """
     watch = watch or Watch()
     where = pick_device(device)
@@ -95,7 +99,7 @@ def run(
     config = complete(config, task)
     model = make_model(config, task)  # before the folder is made: a bad configuration leaves nothing
     folder = out / config.name
-    if _finished(folder):
+    if finished(folder):
         return replace(load_result(folder), reused=True)
     if config.donor is not None:
         take_table(model, out / config.donor, config.donor_change, torch_stream(config.seed_of("pe"), "transplant"))
@@ -103,17 +107,16 @@ def run(
     splits = splits or task.splits()
     files.make_folder(folder)
     with files.lock(folder):
-        if _finished(folder):  # by another process, in the meantime
+        if finished(folder):  # by another process, in the meantime
             return replace(load_result(folder), reused=True)
-        for stale in folder.glob(".*.tmp"):  # what a kill left half-written
-            stale.unlink(missing_ok=True)
+        files.remove_left_over(folder)
         optimizer = make_optimizer(model, config.train)
         state = State()
         saved = folder / "checkpoint.safetensors"
         if saved.exists():
             state = checkpoint.load(saved, model, optimizer)
         files.write_text(folder / "config.toml", config.to_toml())
-        files.write_json(folder / "environment.json", environment(where))
+        files.write_json(folder / "environment.json", _attempt(folder, state, facts or environment(where)))
         _write_status(folder, "running", state)
         written = time.monotonic()
 
@@ -138,29 +141,53 @@ def run(
                 compile=compile,
             )
         except Exception as error:
-            _write_status(folder, "failed", state, f"{type(error).__name__}: {error}")
+            with contextlib.suppress(InputError):  # of a full disk, say, which is then the error that counts
+                _write_status(folder, "failed", state, f"{type(error).__name__}: {error}")
             raise
         if status == "interrupted":
             _save(folder, model, optimizer, state)
         else:
             files.write_tensors(folder / "weights.safetensors", model.state_dict())
+            if state.snapshots:
+                files.write_tensors(folder / "snapshots.safetensors", state.snapshots)
             files.write_text(folder / "metrics.csv", metrics_csv(state.rows))
         _write_status(folder, status, state)
         if status != "interrupted":
-            saved.unlink(missing_ok=True)
+            files.remove(saved)
     return RunResult(config, folder, status, state.step, state.seconds, tuple(state.rows))
 
 
 def _save(folder: Path, model: Transformer, optimizer: torch.optim.Optimizer, state: State) -> None:
     checkpoint.save(folder / "checkpoint.safetensors", model, optimizer, state)
     files.write_text(folder / "metrics.csv", metrics_csv(state.rows))
+    _write_status(folder, "running", state)
 
 
-def _finished(folder: Path) -> bool:
-    return (folder / "status.json").exists() and _read_status(folder)["status"] in ("done", "diverged")
+def finished(folder: Path) -> bool:
+    """Whether the run of this folder is done (or diverged). What a kill just before the end left there is cleared."""
+    if not (folder / "status.json").exists() or read_status(folder)["status"] not in ("done", "diverged"):
+        return False
+    with contextlib.suppress(OSError):
+        files.remove(folder / "checkpoint.safetensors")
+    return True
 
 
-def _read_status(folder: Path) -> dict[str, Any]:
+def mark_failed(folder: Path, message: str) -> None:
+    """Say in its folder that a run's process died, if that can still be said there. Its checkpoint stays."""
+    with contextlib.suppress(InputError), files.lock(folder):
+        if not finished(folder):
+            _write_status(folder, "failed", State(**{k: read_status(folder)[k] for k in ("step", "seconds")}), message)
+
+
+def _attempt(folder: Path, state: State, facts: dict[str, Any]) -> dict[str, Any]:
+    """The environment of this attempt at a run, and when, where and from which step this and earlier ones began."""
+    path = folder / "environment.json"
+    before = files.read_json(path).get("attempts", []) if path.exists() else []
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return facts | {"attempts": [*before, {"started": now, "host": platform.node(), "from_step": state.step}]}
+
+
+def read_status(folder: Path) -> dict[str, Any]:
     path = folder / "status.json"
     found = files.read_json(path)
     if not (isinstance(found, dict) and found.keys() >= {"status", "step", "seconds"}):
@@ -184,7 +211,7 @@ def metrics_csv(rows: list[Row]) -> str:
 def load_result(folder: Path) -> RunResult:
     """A run read back from its folder."""
     config = RunConfig.from_toml(folder / "config.toml")
-    status = _read_status(folder)
+    status = read_status(folder)
     path = folder / "metrics.csv"
     try:
         with path.open(newline="") as file:
@@ -208,6 +235,15 @@ def load_model(folder: Path) -> tuple[RunConfig, Task, Transformer]:
         raise InputError(f"{folder}: no weights yet (the run is not done); run it to the end first.")
     checkpoint.load_weights(model, files.read_tensors(path)[0], path)
     return config, task, model
+
+
+def load_snapshots(folder: Path, name: str = "table") -> dict[int, Tensor]:
+    """Step -> the table (or the weight of that name) as it was then; empty if the run kept none."""
+    path = folder / "snapshots.safetensors"
+    if not path.exists():
+        return {}
+    kept = [(key.partition("/"), tensor) for key, tensor in files.read_tensors(path)[0].items()]
+    return {int(step): tensor for (step, _, of), tensor in sorted(kept, key=lambda one: one[0]) if of == name}
 
 
 def pick_device(device: str) -> torch.device:

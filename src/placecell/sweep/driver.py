@@ -1,0 +1,139 @@
+"""A sweep: runs handed out to a back end until all have ended, whatever happens to those who work on them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from placecell import files, tasks
+from placecell.config import RunConfig
+from placecell.progress import Interrupt
+from placecell.sweep.backend import Backend, Busy, Ended, Job, MakeBackend, Step, data_key
+from placecell.sweep.store import Store
+from placecell.train.run import RunResult, finished, load_result, make_task, mark_failed, pick_device
+
+TICK = 0.5  # seconds between looks at what has happened
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run of a sweep went: its result, or the message of its failure."""
+
+    config: RunConfig
+    result: RunResult | None
+    message: str = ""
+
+    @property
+    def status(self) -> str:
+        return self.result.status if self.result else "failed"
+
+    @property
+    def reused(self) -> bool:
+        return self.result is not None and self.result.reused
+
+    @property
+    def headline(self) -> float | None:
+        """The task's headline metric on the test set."""
+        return None if self.result is None else self.result.final("test", tasks.load(self.config.task).headline)
+
+
+@dataclass
+class Tally:
+    """Where a sweep stands, for whoever shows it."""
+
+    total: int
+    outcomes: list[Outcome] = field(default_factory=list)
+    running: dict[str, RunConfig] = field(default_factory=dict)
+    steps: dict[str, int] = field(default_factory=dict)  # how far each running one has come
+
+
+def sweep(
+    configs: Sequence[RunConfig],
+    out: Path,
+    make_backend: MakeBackend,
+    *,
+    device: str = "auto",
+    threads: int = 1,
+    checkpoint_seconds: float = 30.0,
+    retries: int = 2,
+    on_done: Callable[[Outcome], None] = lambda outcome: None,
+    on_tick: Callable[[Tally], None] = lambda tally: None,
+) -> list[Outcome]:
+    """Run all configurations under `out`. Those already done are reused; one that fails does not stop the others;
+    one whose worker dies is begun again from its last checkpoint, `retries` times; one that another process is
+    working on is waited for.
+
+    Ctrl-C (or SIGTERM) once: running runs save a checkpoint and the rest are left for the next time. Twice: the
+    workers are ended at once, and what they saved before is there.
+    """
+    pick_device(device)
+    files.make_folder(out)
+    tally = Tally(len(configs))
+
+    def done(outcome: Outcome) -> None:
+        tally.outcomes.append(outcome)
+        on_done(outcome)
+
+    waiting: list[RunConfig] = []
+    for config in configs:
+        if finished(out / config.name):
+            done(Outcome(config, replace(load_result(out / config.name), reused=True)))
+        else:
+            waiting.append(config)
+    if waiting:
+        splits = {key: make_task(config).splits() for key, config in {data_key(c): c for c in waiting}.items()}
+        job = Job(out.absolute(), splits, device, threads, checkpoint_seconds)
+        with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:
+            _drive(backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick)
+    if any(outcome.result for outcome in tally.outcomes):
+        Store(out).rows()  # brings the index up to date
+    return tally.outcomes
+
+
+def _drive(
+    backend: Backend,
+    waiting: Sequence[RunConfig],
+    out: Path,
+    tally: Tally,
+    asked: Callable[[], bool],
+    retries: int,
+    done: Callable[[Outcome], None],
+    on_tick: Callable[[Tally], None],
+) -> None:
+    """Never more runs are handed out than there are workers, so that a stop is quick."""
+    queue, lost = deque(waiting), Counter[str]()
+    later: dict[str, float] = {}  # runs of other processes, and when to look at them again
+    while tally.running or (queue and not asked()):
+        for _ in range(len(queue)):
+            if len(tally.running) >= backend.slots or asked():
+                break
+            config = queue.popleft()
+            if later.get(config.name, 0.0) > time.monotonic():
+                queue.append(config)
+                continue
+            tally.running[config.name] = config
+            backend.start(config)
+        for event in backend.wait(TICK):
+            if isinstance(event, Step):
+                tally.steps[event.name] = event.step
+                continue
+            config = tally.running.pop(event.name)
+            tally.steps.pop(event.name, None)
+            if isinstance(event, Ended):
+                done(Outcome(config, event.result, event.message))
+            elif isinstance(event, Busy):
+                later[event.name] = time.monotonic() + 2 * TICK
+                queue.append(config)
+            elif lost[event.name] < retries:
+                lost[event.name] += 1
+                queue.appendleft(config)
+            else:
+                message = f"{event.message}, {lost[event.name] + 1} times in a row"
+                mark_failed(out / config.name, message)
+                done(Outcome(config, None, message))
+        if not tally.running and queue and all(later.get(c.name, 0.0) > time.monotonic() for c in queue):
+            time.sleep(TICK / 5)  # all that is left belongs to others
+        on_tick(tally)

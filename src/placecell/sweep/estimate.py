@@ -1,0 +1,57 @@
+"""How long a sweep will take, from a few steps of each kind of model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from placecell.config import RunConfig
+from placecell.sweep.backend import data_key
+from placecell.tasks.base import Examples
+from placecell.train.loop import State, fit, make_optimizer
+from placecell.train.run import finished, make_model, make_task, pick_device
+
+STEPS = 4  # timed for each kind of model, after one that warms up
+
+
+def estimate(configs: Sequence[RunConfig], out: Path, device: str, workers: int) -> float:
+    """Seconds that the runs which are not done will take on so many workers, by this machine now."""
+    splits: dict[str, dict[str, Examples]] = {}
+    known: dict[str, float] = {}  # kind of model -> seconds of its runs
+    total, longest = 0.0, 0.0
+    for config in configs:
+        if finished(out / config.name):
+            continue
+        key = data_key(config)
+        if key not in splits:
+            splits[key] = make_task(config).splits()
+        kind = repr((key, replace(config.encoding, sigma=None), config.model, config.train))
+        if kind not in known:
+            known[kind] = _seconds(config, splits[key], device)
+        total, longest = total + known[kind], max(longest, known[kind])
+    return max(longest, total / max(1, workers))
+
+
+def _seconds(config: RunConfig, splits: dict[str, Examples], device: str) -> float:
+    """One run: its evaluations and its steps, each timed on the real thing."""
+    task = make_task(config)
+    model = make_model(config, task).to(pick_device(device))
+    optimizer, state, marks = make_optimizer(model, config.train), State(), [time.perf_counter()]
+
+    def mark(state: State) -> None:
+        if next(model.parameters()).is_cuda:
+            torch.cuda.synchronize()
+        marks.append(time.perf_counter())
+
+    def on_step(state: State) -> bool:
+        mark(state)
+        return True
+
+    short = replace(config.train, steps=STEPS + 2, eval_every=STEPS + 2, warmup=0)
+    fit(model, task, splits, short, seed=0, state=state, optimizer=optimizer, on_evaluation=mark, on_step=on_step)
+    evaluation, step = marks[1] - marks[0], (marks[STEPS + 2] - marks[2]) / STEPS
+    return config.train.steps * step + (1 + config.train.steps // config.train.eval_every) * evaluation

@@ -1,0 +1,268 @@
+"""Sweeps that survive: killed, out of space, out of power at every operation; workers that die; crowds; Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sweep_faults import content, drawn, small_sweep, sweep_in_child
+
+from placecell import disk
+from placecell.config import RunConfig
+from placecell.errors import InputError
+from placecell.files import read_json
+from placecell.sweep import Store, grid, local, sweep
+from placecell.sweep.local import Local
+from placecell.verbs import base_config
+
+SLICES = 8  # so that several processes can share the work
+
+
+@pytest.fixture(scope="module")
+def data() -> dict:
+    return drawn()
+
+
+@pytest.fixture(scope="module")
+def whole(data, tmp_path_factory: pytest.TempPathFactory):
+    """The store of a sweep that nothing happened to, and the number of operations it took."""
+    out = tmp_path_factory.mktemp("whole") / "store"
+    code, told = sweep_in_child(out, data)
+    assert code == 0
+    operations, outcomes = told
+    assert [status for status, _, _ in outcomes] == ["done", "diverged"]
+    assert operations > 100
+    return content(out), operations
+
+
+def resume_and_compare(out: Path, data, whole) -> list:
+    """The same sweep once more, without a fault: it must end as if nothing had happened."""
+    code, told = sweep_in_child(out, data)
+    assert code == 0
+    assert content(out) == whole
+    assert {row["status"] for row in Store(out).rows()} == {"done", "diverged"}
+    return told[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(SLICES))
+@pytest.mark.parametrize("fault", ["kill", "power", "full"])
+def test_a_fault_at_every_operation(fault: str, part: int, data, whole, tmp_path: Path) -> None:
+    expected, operations = whole
+    for at in range(1 + part, operations + 1, SLICES):
+        out = tmp_path / str(at)
+        code, told = sweep_in_child(out, data, fault, at)
+        if fault != "full":
+            assert (code, told) == (-signal.SIGKILL, None), f"not killed at operation {at}"
+        elif told is not None:  # the sweep came to its end, and says of each run that could not be written why
+            for status, _, message in told[1]:
+                assert status in ("done", "diverged") or "No space left on device" in message
+        resume_and_compare(out, data, expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(5))
+def test_killed_at_random_moments(part: int, data, whole, tmp_path: Path) -> None:
+    """Ten a part. A run that was ended before the kill is not trained again."""
+    moments, killed = random.Random(part), 0
+    for number in range(10):
+        out = tmp_path / str(number)
+        code, _ = sweep_in_child(out, data, kill_after=moments.uniform(0.0, 0.4))
+        killed += code == -signal.SIGKILL
+        ended = {path.parent.name for path in out.glob("*/status.json") if read_json(path)["status"] == "done"}
+        outcomes = resume_and_compare(out, data, whole[0])
+        assert sum(reused for _, reused, _ in outcomes) >= len(ended)
+    assert killed > 0
+
+
+# ------------------------------------------------------------------ workers that die, runs that cannot be
+
+
+TINY = {
+    "n_train": 48, "n_valid": 12, "n_test": 12, "width": 8, "depth": 1, "steps": 40, "eval_every": 20,
+    "batch_size": 16, "warmup": 0,
+}  # fmt: skip
+FLAGS = [word for key, value in TINY.items() for word in (f"--{key.replace('_', '-')}", str(value))]
+
+
+@pytest.fixture
+def configs() -> list[RunConfig]:
+    base = base_config("latin_square")[0].override(TINY)
+    return grid(base, [], {"sigma": [0.1, 2.0]}, seeds=2)
+
+
+def deadly(victim: str | None, often: int):
+    """A back end of two workers, of which one that has begun `victim` (any, if None) is killed so many times."""
+    killed: list[int] = []
+
+    class Deadly(Local):
+        def wait(self, seconds: float):
+            for one in self.processes:
+                begun = one.name is not None and (self.job.out / one.name / "status.json").exists()
+                if begun and victim in (None, one.name) and len(killed) < often and one.process.pid not in killed:
+                    killed.append(one.process.pid)
+                    os.kill(one.process.pid, signal.SIGKILL)
+            return super().wait(min(seconds, 0.01))
+
+    return killed, lambda job, asked: Deadly(job, asked, workers=2)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_replaced_and_its_run_begun_again(configs, tmp_path: Path) -> None:
+    longer = [config.override({"steps": 150}) for config in configs]
+    killed, backend = deadly(None, often=2)
+    outcomes = sweep(longer, tmp_path / "killed", backend, checkpoint_seconds=0.05)
+    assert len(killed) == 2
+    assert [o.status for o in outcomes] == ["done"] * 4
+    sweep(longer, tmp_path / "whole", local(2))
+    assert content(tmp_path / "killed") == content(tmp_path / "whole")
+    attempts = [len(read_json(path)["attempts"]) for path in (tmp_path / "killed").glob("*/environment.json")]
+    assert sum(attempts) == 6
+
+
+@pytest.mark.slow
+def test_a_run_that_kills_its_worker_every_time_fails_and_the_others_finish(configs, tmp_path: Path) -> None:
+    victim = configs[1].override({"steps": 100_000})
+    killed, backend = deadly(victim.name, often=99)
+    outcomes = {o.config.name: o for o in sweep([victim, *configs], tmp_path, backend, retries=1)}
+    assert len(killed) == 2
+    assert outcomes[victim.name].status == "failed"
+    assert "killed by SIGKILL (out of memory?), 2 times in a row" in outcomes[victim.name].message
+    assert all(outcomes[config.name].status == "done" for config in configs)
+    row = next(row for row in Store(tmp_path).rows() if row["name"] == victim.name)
+    assert (row["status"], row["message"]) == ("failed", outcomes[victim.name].message)
+
+
+@pytest.mark.slow
+def test_a_run_that_runs_out_of_memory_fails_and_the_others_finish(configs, tmp_path: Path) -> None:
+    huge = configs[0].override({"width": 2_000_000})
+    outcomes = {o.config.name: o for o in sweep([huge, *configs], tmp_path, local(1))}
+    assert outcomes[huge.name].status == "failed"
+    assert "memory" in outcomes[huge.name].message
+    assert all(outcomes[config.name].status == "done" for config in configs)
+
+
+# ------------------------------------------------------------------ crowds
+
+
+@pytest.mark.slow
+def test_four_processes_on_one_store_commit_each_run_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--encoding", "learnable"]
+    command += ["--sigma", "0.1,1,2", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--json"]
+    crowd = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    told = [json.loads(process.communicate(timeout=300)[0]) for process in crowd]
+    assert [process.returncode for process in crowd] == [0] * 4
+    assert all(one["counts"] == {"done": 6} for one in told)
+    assert sum(6 - one["reused"] for one in told) == 6, "each run was trained by one of them"
+    attempts = [read_json(path)["attempts"] for path in tmp_path.glob("*/environment.json")]
+    assert [len(one) for one in attempts] == [1] * 6
+
+
+# ------------------------------------------------------------------ stores that cannot be written
+
+
+def test_a_read_only_store_is_refused_before_anything_is_trained(configs, tmp_path: Path, monkeypatch) -> None:
+    def read_only(*paths: Path) -> None:
+        raise OSError(30, "Read-only file system")
+
+    def never(job, asked):
+        raise AssertionError("a worker was started")
+
+    monkeypatch.setattr(disk, "write", read_only)
+    with pytest.raises(InputError, match=r"cannot be written \(Read-only file system\)"):
+        sweep(configs, tmp_path, never)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="cannot be written"):
+        sweep(configs, Path("/proc/placecell"), never)
+
+
+@pytest.mark.slow
+def test_a_full_disk(configs, tmp_path: Path) -> None:
+    """A real one, of 200 kB: what did not fit says so, and is made when there is space."""
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", tmp_path]).returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    try:
+        several = [configs[0].override({"seed": seed}) for seed in range(12)]
+        outcomes = sweep(several, tmp_path, local(1))
+        failed = [o for o in outcomes if o.status == "failed"]
+        assert 0 < len(failed) < len(several)
+        assert all("No space left on device" in o.message for o in failed)
+        subprocess.run(["mount", "-o", "remount,size=20m", tmp_path], check=True)
+        again = sweep(several, tmp_path, local(1))
+        assert [o.status for o in again] == ["done"] * len(several)
+        assert sum(o.reused for o in again) == len(several) - len(failed)
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+# ------------------------------------------------------------------ Ctrl-C
+
+
+@pytest.fixture
+def long_sweep(tmp_path: Path):
+    """A sweep of two runs that would take for ever, in a process group of its own, both under way."""
+    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--steps", "1000000"]
+    command += ["--encoding", "learnable", "--sigma", "0.1,2", "--seeds", "1", "--workers", "2", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    for _ in range(1200):
+        if len(list(tmp_path.glob("*/status.json"))) == 2:
+            break
+        time.sleep(0.1)
+    yield process
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+@pytest.mark.slow
+def test_ctrl_c_once_saves_all_runs(long_sweep: subprocess.Popen, tmp_path: Path) -> None:
+    os.killpg(long_sweep.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+    _, told = long_sweep.communicate(timeout=60)
+    assert long_sweep.returncode == 130
+    assert "the same command goes on from here" in told
+    assert {row["status"] for row in Store(tmp_path).rows()} == {"interrupted"}
+    assert len(list(tmp_path.glob("*/checkpoint.safetensors"))) == 2
+
+
+@pytest.mark.slow
+def test_ctrl_c_twice_stops_at_once_and_leaves_no_process(long_sweep: subprocess.Popen, tmp_path: Path) -> None:
+    for pid in workers_of(long_sweep.pid):
+        os.kill(pid, signal.SIGSTOP)  # so that the second comes before anything is saved
+    os.kill(long_sweep.pid, signal.SIGINT)
+    assert "once more stops at once" in _line(long_sweep, "once more")
+    assert {row["status"] for row in Store(tmp_path).rows()} == {"running"}
+    os.kill(long_sweep.pid, signal.SIGINT)
+    _, told = long_sweep.communicate(timeout=60)
+    assert long_sweep.returncode == 130
+    assert "stopped at once" in told
+    rows = Store(tmp_path).rows()
+    assert {row["status"] for row in rows} == {"stopped"}, "a worker is still holding its run"
+
+
+def workers_of(pid: int) -> list[int]:
+    """The worker processes of a sweep: the children of its fork server."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # of one that has ended meanwhile
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    return [one for one, parent in parents.items() if parents.get(parent) == pid]
+
+
+def _line(process: subprocess.Popen, words: str) -> str:
+    assert process.stderr is not None
+    while line := process.stderr.readline():
+        if words in line:
+            return line
+    return ""
+
+
+def test_the_small_sweep_is_what_the_faults_need() -> None:
+    assert len({config.name for config in small_sweep()}) == 2
