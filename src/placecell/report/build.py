@@ -174,4 +174,6 @@ def _mean(values: np.ndarray[Any, Any]) -> float:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None or not np.isfinite(value) else f"{value:.3f}"
+    if value is None or not np.isfinite(value):
+        return "–"
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.001 else f"{value:.1g}"
