@@ -132,6 +132,8 @@ def test_spins_keep_hemispheres_and_neighbours() -> None:
     points, side = sphere()
     orders = analysis.spin_orders(points, side, 50, np.random.default_rng(0))
     assert orders.shape == (50, 80)
+    few, sides = sphere(3)  # so few that many rotations move none of them
+    assert all((o != np.arange(6)).any() for o in analysis.spin_orders(few, sides, 100, np.random.default_rng(0)))
     for order in orders:
         assert sorted(order.tolist()) == list(range(80))
         assert np.array_equal(side[order], side)

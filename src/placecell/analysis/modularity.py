@@ -109,20 +109,25 @@ def spin_orders(sphere: ArrayLike, hemisphere: ArrayLike, count: int, rng: np.ra
 
     Each rotation turns the left sphere, and its mirror image the right one. Every region then takes the place of
     one of its own hemisphere, each place once, so that the summed distance between rotated and true places is smallest
-    (the Hungarian method): neighbours stay neighbours, and how often each label occurs stays the same.
+    (the Hungarian method): neighbours stay neighbours, and how often each label occurs stays the same. A rotation too
+    small to move any region is the observed arrangement, which a p-value counts already, and is drawn again.
     """
     points, side = finite("sphere", sphere, 2), np.asarray(hemisphere)
     if points.shape[1] != 3 or side.shape != (len(points),):
         raise InputError(f"sphere: expected (n, 3) and n hemispheres, found {points.shape} and {side.shape}")
     mirror = np.diag([-1.0, 1.0, 1.0])
-    orders = np.tile(np.arange(len(points), dtype=np.intp), (count, 1))
-    for order, turn in zip(orders, Rotation.random(count, rng=rng).as_matrix(), strict=True):
+    still = np.arange(len(points), dtype=np.intp)
+    found: list[IntArray] = []
+    while len(found) < count:
+        order, turn = still.copy(), Rotation.random(rng=rng).as_matrix()
         for number, value in enumerate(np.unique(side)):
             members = np.flatnonzero(side == value)
             turned = points[members] @ (turn if number == 0 else mirror @ turn @ mirror).T
             places, taken = linear_sum_assignment(-points[members] @ turned.T)
             order[members[places]] = members[taken]
-    return orders
+        if not np.array_equal(order, still):
+            found.append(order)
+    return np.array(found, dtype=np.intp).reshape(count, len(points))
 
 
 def louvain(similarity: ArrayLike, rng: np.random.Generator) -> Labels:

@@ -131,8 +131,10 @@ class MaskedField(Task):
                 match = analysis.match_labels(clusters, labels)
                 found |= {f"table/{name}_ari": match.ari, f"table/{name}_nmi": match.nmi}
                 found[f"table/{name}_clusters"] = float(match.clusters)
-            for name, fc in {"fc": self.fc("train"), "fc_test": self.fc("test"), **self.other_fc()}.items():
+            for name, fc in {"fc": self.fc("train"), "fc_test": self.fc("test")}.items():
                 found[f"table/{name}"] = analysis.matrix_correlation(similarity, fc)
+            for name, fc in self.other_fc().items():
+                found[f"table/fc_{name}"] = analysis.matrix_correlation(similarity, fc)
             found |= self._modules("untrained", analysis.row_similarity(learned.untrained), labels)
         same = labels[:, None] == labels
         inside = np.array([layer[same & ~np.eye(len(same), dtype=bool)].sum() / len(same) for layer in learned.maps])
@@ -157,7 +159,8 @@ class MaskedField(Task):
         found["ridge"]["penalty"], found["linear Gaussian"]["shrinkage"] = penalty, shrinkage
         truth = self.truth()
         labels = truth.labels[truth.partition or ""]
-        for name, fc in {"correlations of the training data": self.fc("train"), **self.other_fc()}.items():
+        for whose, fc in {"training data": self.fc("train"), **self.other_fc()}.items():
+            name = f"correlations of the {whose}"
             match = analysis.match_labels(analysis.louvain(fc, numpy_stream(0, name)), labels)
             found[name] = self._modules("table", fc, labels) | {"table/louvain_ari": match.ari}
             found[name] |= {

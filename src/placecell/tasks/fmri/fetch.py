@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from placecell import files
+from placecell import disk, files
 from placecell.errors import InputError, unknown
 
 TERMS = (
@@ -151,7 +151,8 @@ def fetch(
         files.write_json(content / WHOLE, {"wheels": {w.requirement: w.sha256 for w in made}, "sha256": hashes})
         if place.exists():  # what is there without its last file was not made by us, or is broken
             shutil.rmtree(place)
-        content.replace(place)
+        disk.rename(content, place)
+        disk.sync_folder(cache())
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     return place, True

@@ -92,7 +92,7 @@ class Fmri(MaskedField):
 
     def other_fc(self) -> dict[str, Array]:
         """The group's functional connectivity, of people who are not in the data."""
-        return {} if self.regions.group_fc is None else {"fc_group": self.regions.group_fc}
+        return {} if self.regions.group_fc is None else {"group": self.regions.group_fc}
 
     def spatial_orders(self) -> NDArray[np.intp] | None:
         """Spins: random rotations of the two hemispheres' spheres."""
