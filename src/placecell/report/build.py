@@ -104,6 +104,8 @@ def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
         }
     found["inverted_u"] = bool(0 < best < len(curve) - 1)
     for name in dict.fromkeys((*summary.task.shown, "table/relation", "attention/relation")):
+        if name.endswith("_p"):
+            continue
         values = summary.paired(labels, name)
         if np.isfinite(values).all() and len(curve) > 2:
             interval = analysis.spearman_interval(values, scores, rng)
