@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test data lint types bench clean
+.PHONY: demo test data lint types chromium bench clean
 
 demo: $(READY)
 	$(BIN)/placecell sweep latin_square --preset quick
 	$(BIN)/placecell analyse runs/latin_square-quick
+	@echo "The page, for any browser:"
+	@$(BIN)/placecell report runs/latin_square-quick -o runs/latin_square-quick/report.html
 
-test: lint types
+test: lint types chromium
 	$(BIN)/python -m pytest -n auto
 
 # Real fMRI for the tests that need it. Whoever runs this accepts the HCP's data use terms; without it they skip.
@@ -24,6 +26,13 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+
+# The browser that the page is tested in. Where it cannot be installed those tests are skipped, and say so.
+chromium:
+	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || { \
+	  root=""; test "$$(id -u)" = 0 || root="sudo -n"; \
+	  { $$root apt-get install -y -q chromium || { $$root apt-get update -q && $$root apt-get install -y -q chromium; }; } >/dev/null 2>&1 \
+	    || echo "chromium could not be installed (tried: $$root apt-get install chromium); the browser tests will be skipped." >&2; }
 
 bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[bench]"

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from placecell import report as report
     from placecell.config import RunConfig as RunConfig
     from placecell.encodings import AlibiPE as AlibiPE
     from placecell.encodings import CausalNoPE as CausalNoPE
@@ -29,10 +30,12 @@ _HOME = {
     ),
     "placecell.train": ("run",),
 }  # fmt: skip
-__all__ = [name for names in _HOME.values() for name in names]
+__all__ = [*(name for names in _HOME.values() for name in names), "report"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "report":  # a module that is also a function
+        return importlib.import_module("placecell.report")
     for home, names in _HOME.items():
         if name in names:
             return getattr(importlib.import_module(home), name)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from placecell import tasks, verbs, verbs_store
+from placecell import tasks, verbs, verbs_report, verbs_store
 from placecell.config import Key, keys
 from placecell.errors import InputError, unknown
 from placecell.tasks.fmri.verb import fetch_verb
@@ -30,6 +30,7 @@ EXAMPLES = """Positional encodings that transformers learn and people can read.
   placecell sweep latin_square                     the finding: all encodings, several σ and seeds
   placecell status runs/latin_square-quick         how it stands, at any time
   placecell analyse runs/latin_square-quick        what the sweep found, as tables and figures
+  placecell report runs/latin_square-quick         the same as one page; --live follows a running sweep
   placecell transplant latin_square                is it the table that generalises?
   placecell evaluate RUN --items taskData.mat      a trained model beside people
   placecell fetch hcp-schaefer100                  real brains, for the task fmri"""
@@ -140,7 +141,17 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     export = verb("export", verbs_store.export_verb, "runs as tidy tables", "FOLDER [--to csv|parquet] [--out FOLDER]")
     export.add_argument("--to", default="csv", metavar="FORMAT", help="csv or parquet (default: csv)")
     analyse = verb("analyse", verbs.analyse_verb, "what a sweep found", "FOLDER [--out FOLDER]")
-    for reader in (status, export, analyse):
+    report = verb("report", verbs_report.report_verb, "one page that shows it", "FOLDER [-o FILE] [--live]")
+    about = "the page (default: report.html in the folder of runs)"
+    report.add_argument("-o", dest="out", metavar="FILE", default=argparse.SUPPRESS, help=about)
+    report.add_argument("--title", metavar="TEXT", help="title of the page")
+    report.add_argument("--items", type=Path, metavar="FILE", help="items used with people, to show models beside them")
+    report.add_argument("--human", type=Path, metavar="FILE", help="people's accuracy item by item (.csv)")
+    report.add_argument("--live", action="store_true", help="serve the page to this machine and follow the folder")
+    report.add_argument("--port", default="0", metavar="N", help="port of --live (default: any that is free)")
+    figures = verb("figures", verbs_report.figures_verb, "figures for a paper", "FOLDER [--to pdf|svg|png]")
+    figures.add_argument("--to", choices=("pdf", "svg", "png"), default="pdf", help="format (default: pdf)")
+    for reader in (status, export, analyse, report, figures):
         reader.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
     evaluate = verb("evaluate", verbs.evaluate_verb, "score finished runs", "RUN ... [--items FILE] [--human FILE]")
     evaluate.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")

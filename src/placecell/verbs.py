@@ -9,6 +9,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,17 +42,22 @@ def run_verb(args: argparse.Namespace) -> int:
         watch = Watch(progress.on_evaluation, on_step, seconds_of(args))
         out = Path(args.out or "runs")
         result = run(config, out, device=args.device, compile=args.compile, task=task, watch=watch)
+    from placecell.report.diagnose import diagnose_result
+
+    found = diagnose_result(result)
     last = {f"{r.split}/{r.name}": r.value for r in result.rows}
     if args.json:
         facts = {"name": result.config.name, "folder": str(result.folder), "status": result.status}
         times = {"step": result.step, "seconds": round(result.seconds, 3), "reused": result.reused}
-        print_json({**facts, **times, "metrics": last})
+        print_json({**facts, **times, "metrics": last, "diagnosis": asdict(found)})
     else:
         reused = " (already there, nothing was trained)" if result.reused else ""
         print(f"{result.status}{reused}: {result.folder}, {result.step} steps, {result.seconds:.0f} s")
         for name, value in last.items():
             if name.startswith("test/") or name == f"train/{task.headline}":
                 print(f"  {name:<24} {value:.4f}")
+        if result.status != "interrupted":
+            print(f"diagnosis: {found}")
     if result.status == "interrupted":
         print("placecell: interrupted; the same command goes on from here.", file=sys.stderr)
         return INTERRUPTED
@@ -95,7 +101,7 @@ def sweep_verb(args: argparse.Namespace) -> int:
         return DONE
     code = work_through(configs, out, args)
     if code == DONE and not args.json:
-        print(f"Next: placecell analyse {out}")
+        print(f"Next: placecell report {out}")
     return code
 
 
@@ -283,6 +289,11 @@ def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespa
     for o in outcomes:
         if o.status == "failed":
             print(f"placecell: {o.config.name} failed: {o.message}", file=sys.stderr)
+    if not args.json:
+        from placecell.report.diagnose import diagnose_results, lines
+
+        ended = [o.result for o in outcomes if o.result is not None and o.result.status != "interrupted"]
+        print("\n".join(lines(diagnose_results(ended, keys))) or "diagnosis: no sign of trouble")
     if len(outcomes) < len(configs) or counts.get("interrupted"):
         print("placecell: interrupted; the same command goes on from here.", file=sys.stderr)
         return INTERRUPTED

@@ -2,6 +2,7 @@
 
 from placecell.analysis.attention import Agreement, agreement, relation_agreement
 from placecell.analysis.baselines import linear_gaussian, mean_of_training, ridge
+from placecell.analysis.diagnosis import Diagnosis, Numbers, diagnose, map_consistency
 from placecell.analysis.modularity import (
     Match,
     Modules,
@@ -39,9 +40,11 @@ __all__ = [
     "Agreement",
     "Alignment",
     "Correlation",
+    "Diagnosis",
     "Interval",
     "Match",
     "Modules",
+    "Numbers",
     "PairedDifference",
     "Picture",
     "Probe",
@@ -50,6 +53,7 @@ __all__ = [
     "agreement",
     "block_means",
     "bootstrap_interval",
+    "diagnose",
     "distance_correlation",
     "grid_symmetries",
     "kmeans",
@@ -57,6 +61,7 @@ __all__ = [
     "linear_gaussian",
     "linear_probe",
     "louvain",
+    "map_consistency",
     "match_labels",
     "matrix_correlation",
     "mean_of_training",

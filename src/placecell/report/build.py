@@ -12,8 +12,10 @@ import numpy as np
 
 from placecell import analysis, files
 from placecell.errors import InputError
-from placecell.report.summary import Summary, summarise
+from placecell.report.store import known_measures
+from placecell.report.summary import Summary, measure, more_is_better, summarise
 from placecell.seeds import numpy_stream
+from placecell.sweep import load_store
 from placecell.sweep.store import columns
 
 
@@ -61,6 +63,28 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
     return Written(text, facts, paths)
 
 
+def paper_figures(folder: Path, out: Path, to: str) -> list[Path]:
+    """Write every panel of the paper that the runs of `folder` have data for, as `to` (pdf, svg or png)."""
+    try:
+        from matplotlib import rc_context
+
+        from placecell.report import paper
+    except ImportError:
+        raise InputError("figures need matplotlib; install it with: pip install 'placecell[report]'") from None
+    summary = measure(load_store(folder), str(folder), known=known_measures(folder))
+    files.make_folder(out)
+    paths = []
+    for name, figure in paper.paper_panels(summary).items():
+        picture = io.BytesIO()
+        # no date inside: the same runs give the same file
+        note = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(to)
+        with rc_context(paper.STYLE):
+            figure.savefig(picture, format=to, dpi=300, metadata=note)
+        paths.append(out / f"{name}.{to}")
+        files.write_bytes(paths[-1], picture.getvalue())
+    return paths
+
+
 def findings(summary: Summary) -> dict[str, Any]:
     """The sweep in numbers: a row a configuration, and what the σ curve says."""
     headline = f"test/{summary.task.headline}"
@@ -89,7 +113,7 @@ def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
         return {}
     rng = numpy_stream(0, "sigma")
     labels = [label for _, label in curve]
-    scores = summary.paired(labels, headline) * (-1 if summary.task.headline_lower_is_better else 1)
+    scores = summary.paired(labels, headline) * (1 if more_is_better(summary.task) else -1)
     best = summary.best_sigma()
     if not scores.shape[1]:
         return {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import torch
 from numpy.typing import NDArray
 
 from placecell import analysis
+from placecell.config import RunConfig
 from placecell.encodings import SinusoidalPE
 from placecell.errors import InputError
+from placecell.model import Transformer
 from placecell.seeds import numpy_stream
 from placecell.sweep import flatten, label, load_store, varying
 from placecell.tasks.base import Examples, Learned, Task, Truth
-from placecell.train.run import RunResult, load_model, make_model, make_task
+from placecell.train.run import RunResult, load_model, load_snapshots, make_model, make_task
 
 Array = NDArray[np.float64]
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
@@ -35,6 +38,8 @@ class RunSummary:
     notes: dict[str, str]  # measurements in words
     table: Array | None  # n d
     maps: Array | None  # layers n n, averaged over samples and heads
+    heads: Array | None = None  # layers h n n, averaged over samples
+    snapshots: Mapping[int, Array] = field(default_factory=dict)  # step -> the table as it was (n d)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,11 @@ class Summary:
     task: Task
     runs: list[RunSummary]
     keys: list[str]
-    baselines: dict[str, dict[str, float]]  # other methods on the same data: name -> measurements
+
+    @cached_property
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Other methods on the same data, name -> measurements; none where runs have different data."""
+        return self.task.baselines() if len({one.result.config.data for one in self.runs}) == 1 else {}
 
     @property
     def labels(self) -> list[str]:
@@ -84,41 +93,71 @@ class Summary:
 
     def best_sigma(self) -> int:
         """The place on the σ curve of the best headline."""
-        sign = -1 if self.task.headline_lower_is_better else 1
+        sign = 1 if more_is_better(self.task) else -1
         name = f"test/{self.task.headline}"
-        return int(np.nanargmax([sign * self.interval(label, name).estimate for _, label in self.sigma_curve()]))
+        found = np.array([sign * self.interval(label, name).estimate for _, label in self.sigma_curve()])
+        return int(np.where(np.isnan(found), -np.inf, found).argmax())
+
+
+def more_is_better(task: Task | type[Task]) -> bool:
+    """Whether the headline is a score rather than an error."""
+    return not task.headline_lower_is_better
 
 
 def summarise(folder: Path, *, on_run: Callable[[int, int], None] = lambda done, total: None) -> Summary:
     """Read a folder of runs and measure every finished one's table and attention maps."""
-    results = [r for r in load_store(folder) if r.status in ("done", "diverged")]
+    return measure(load_store(folder), str(folder), on_run=on_run)
+
+
+def measure(
+    results: Sequence[RunResult],
+    where: str,
+    *,
+    known: Mapping[str, Mapping[str, float]] | None = None,
+    seen: dict[str, RunSummary] | None = None,
+    keys: list[str] | None = None,
+    on_run: Callable[[int, int], None] = lambda done, total: None,
+) -> Summary:
+    """Measure the finished ones among runs of one task. `where` names them in messages.
+
+    `known` has measurements of tables by run, as an earlier analysis wrote them; `seen` is filled with what was
+    measured and saves measuring it again. Both lean on a finished run never changing. `keys` are what labels tell.
+    """
+    results = [r for r in results if r.status in ("done", "diverged")]
     results = [r for r in results if r.config.donor is None]  # transplants are compared by `placecell transplant`
     if not results:
-        raise InputError(f"{folder}: no run here is finished yet; `placecell sweep` goes on with them.")
+        raise InputError(f"{where}: no run here is finished yet; `placecell sweep` goes on with them.")
     names = {r.config.task for r in results}
     if len(names) > 1:
         raise InputError(
-            f"{folder}: runs of different tasks ({', '.join(sorted(names))}); give each a folder of its own."
+            f"{where}: runs of different tasks ({', '.join(sorted(names))}); give each a folder of its own."
         )
-    keys = varying([r.config for r in results])
+    keys = varying([r.config for r in results]) if keys is None else keys
     shared = {data: make_task(config) for data, config in {r.config.data: r.config for r in results}.items()}
-    samples = {data: task.splits()["test"].take(slice(0, MAP_SAMPLES)) for data, task in shared.items()}
-    found = []
+    truths = {data: task.truth() for data, task in shared.items()}
+    samples: dict[Any, Examples] = {}
+    known, seen = known or {}, {} if seen is None else seen
     for number, result in enumerate(results):
         on_run(number, len(results))
-        data, rng = result.config.data, numpy_stream(result.config.seed, "task")
-        learned = _look(result, shared[data], samples[data]) if result.status == "done" else None
-        scores = _scores(result, shared[data]) | (shared[data].measure(learned, rng) if learned else {})
-        table, maps = (learned.table, learned.maps) if learned else (None, None)
-        found.append(RunSummary(result, label(result.config, keys), scores, {}, table, maps))
-    truths = {data: task.truth() for data, task in shared.items()}
+        name, data = result.config.name, result.config.data
+        if name in seen and seen[name].result == result:
+            continue
+        if data not in samples:
+            samples[data] = map_sample(shared[data])
+        one = look(result, shared[data], samples[data])
+        if name in known:
+            one.values.update(known[name])
+        else:
+            _measure_table(one, shared[data], truths[data])
+            _measure_task(one, shared[data])
+        seen[name] = one
+    found = [replace(seen[r.config.name], label=label(r.config, keys)) for r in results]
     for one in found:
         data = one.result.config.data
-        _measure_table(one, shared[data], truths[data])
         _measure_attention(one, truths[data], _reference_maps(found, one, shared[data]))
+    _measure_consistency(found)
     on_run(len(results), len(results))
-    task = shared[results[0].config.data]
-    return Summary(task, found, keys, task.baselines() if len(shared) == 1 else {})
+    return Summary(shared[results[0].config.data], found, keys)
 
 
 def _rank(value: Any) -> tuple[int, Any]:
@@ -138,14 +177,39 @@ def _scores(result: RunResult, task: Task) -> dict[str, float]:
     return values | {"steps": float(result.step), "seconds": result.seconds}
 
 
+def map_sample(task: Task) -> Examples:
+    """The samples over which attention maps are averaged."""
+    return task.splits()["test"].take(slice(0, MAP_SAMPLES))
+
+
 @torch.no_grad()
-def _look(result: RunResult, task: Task, sample: Examples) -> Learned:
-    """The table of a finished run, before and after training, and its mean attention maps."""
-    config, _, model = load_model(result.folder)
+def look(result: RunResult, task: Task, sample: Examples) -> RunSummary:
+    """A finished run's scores, its learned table (n d), how far that moved, and its mean attention maps."""
+    values = _scores(result, task)
+    if result.status != "done":
+        return RunSummary(result, "", values, {}, None, None)
+    config, task, model = load_model(result.folder)
     maps = model(sample.tokens, task.positions, sample.read, maps=True).maps
-    tables = (one.table(task.positions) for one in (model, make_model(config, task)))
-    learned, untrained = (None if table is None else table.double().numpy() for table in tables)
-    return Learned(learned, untrained, torch.stack([m.mean((0, 1)) for m in maps]).double().numpy())
+    heads = torch.stack([m.mean(0) for m in maps]).double().numpy()
+    table = model.table(task.positions)
+    snapshots = {step: one.double().numpy() for step, one in load_snapshots(result.folder).items()}
+    values["table/moved"] = table_moved(config, task, model, snapshots.get(0))
+    found = None if table is None else table.double().numpy()
+    return RunSummary(result, "", values, {}, found, heads.mean(1), heads, snapshots)
+
+
+def table_moved(config: RunConfig, task: Task, model: Transformer, first: Array | None = None) -> float:
+    """How far a learned table moved, as a share of the norm it began with; NaN if no table is learned. Without the
+    `first` table the start is drawn again: it is a function of the seed."""
+    table = model.table(task.positions)
+    if table is None or not list(model.encoding.parameters()) or config.donor is not None:
+        return float("nan")
+    if first is None:
+        start = make_model(config, task).table(task.positions)
+        assert start is not None
+        first = start.double().numpy()
+    norm, distance = np.linalg.norm(first), np.linalg.norm(table.double().numpy() - first)
+    return float(distance / norm) if norm else float("inf")
 
 
 def _reference_maps(runs: Sequence[RunSummary], own: RunSummary, task: Task) -> Array | None:
@@ -190,6 +254,15 @@ def _measure_place(run: RunSummary, task: Task, truth: Truth, rng: np.random.Gen
     run.notes["procrustes_alignment"] = found.alignment.words
 
 
+def _measure_task(run: RunSummary, task: Task) -> None:
+    """What the task itself reads from a run, its table before training beside it."""
+    if run.maps is not None:
+        start = make_model(run.result.config, task).table(task.positions)
+        untrained = run.snapshots.get(0, None if start is None else start.double().numpy())
+        learned = Learned(run.table, untrained, run.maps)
+        run.values.update(task.measure(learned, numpy_stream(run.result.config.seed, "task")))
+
+
 def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -> None:
     """How far attention follows the true arrangement, and the maps of the model that is given it; by layer."""
     if run.maps is None:
@@ -201,3 +274,13 @@ def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -
     for name, by_layer in found.items():
         run.values[name] = float(by_layer.mean())
         run.values.update({f"{name}_layer{i + 1}": float(v) for i, v in enumerate(by_layer)})
+
+
+def _measure_consistency(runs: Sequence[RunSummary]) -> None:
+    """How far the seeds of a configuration agree in their attention maps."""
+    for name in dict.fromkeys(one.label for one in runs):
+        same = [one for one in runs if one.label == name and one.maps is not None]
+        for one, value in zip(
+            same, analysis.map_consistency([r.maps for r in same if r.maps is not None]), strict=True
+        ):
+            one.values["attention/consistency"] = float(value)

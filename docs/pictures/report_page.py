@@ -1,0 +1,46 @@
+"""The picture of the report page in the README: the page's first screen beside its section on learned tables.
+
+placecell report runs/latin_square-quick -o report.html
+python docs/pictures/report_page.py report.html docs/pictures/report_page.png
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+WIDTH, GAP = 960, 24
+
+
+def main() -> None:
+    page_path, picture_path = Path(sys.argv[1]), Path(sys.argv[2])
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        page = browser.new_page(viewport={"width": WIDTH, "height": 1000}, color_scheme="light")
+        page.goto(page_path.resolve().as_uri())
+        for figure in page.query_selector_all("figure[data-kind]"):
+            figure.scroll_into_view_if_needed()
+            page.wait_for_timeout(500)
+        page.evaluate("scrollTo(0, 0)")
+        whole = Image.open(io.BytesIO(page.screenshot(full_page=True)))
+        top = page.locator("#tables").bounding_box()
+        browser.close()
+    assert top is not None
+    height = int(top["height"]) + GAP
+    first = whole.crop((0, 0, WIDTH, height))
+    tables = whole.crop((0, int(top["y"]) - GAP // 2, WIDTH, int(top["y"]) - GAP // 2 + height))
+    picture = Image.new("RGB", (2 * WIDTH + GAP, height), "#dfe3e6")
+    picture.paste(first, (0, 0))
+    picture.paste(tables, (WIDTH + GAP, 0))
+    size = picture.width * 3 // 4, height * 3 // 4
+    picture.resize(size, Image.Resampling.LANCZOS).save(picture_path, optimize=True)
+
+
+if __name__ == "__main__":
+    main()

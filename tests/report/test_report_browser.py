@@ -1,0 +1,373 @@
+"""The page in a real browser: it draws, answers, downloads, and does nothing that it should not."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placecell import files
+from placecell.report.page import Page, build_page
+from placecell.report.store import read_store
+from placecell.report.summary import Summary
+
+New = Callable[..., Any]
+
+
+def plotted(page: Any, plot: str, what: str = "data") -> Any:
+    """What a figure shows now, as plotly has it."""
+    return page.evaluate(f"JSON.parse(JSON.stringify(document.getElementById({plot!r}).{what}))")
+
+
+def saved(page: Any, button: str) -> list[dict[str, str]]:
+    with page.expect_download() as waiting:
+        page.locator(button).click()
+    return list(csv.DictReader(io.StringIO(waiting.value.path().read_text())))
+
+
+@pytest.fixture
+def opened(tab: New, page_file: Path) -> Any:
+    one = tab()
+    one.open(page_file)
+    one.see_all()
+    yield one
+    assert one.errors == []
+    assert one.requests == [page_file.as_uri()]
+
+
+def test_it_draws_without_a_complaint_or_a_request(opened: Any) -> None:
+    assert opened.page.locator(".js-plotly-plot").count() == 9
+    assert opened.page.locator("#headline-plot .scatterlayer .trace").count() >= 3
+    assert opened.page.title() == "Latin square: what the positions learned"
+
+
+def test_figures_off_screen_wait(tab: New, page_file: Path) -> None:
+    one = tab(viewport={"width": 1000, "height": 500})
+    one.open(page_file)
+    one.page.wait_for_selector("#headline-plot.js-plotly-plot")
+    assert one.page.locator("#agreement-plot.js-plotly-plot").count() == 0
+
+
+def test_the_slider_shows_the_table_at_other_steps(opened: Any, page: Page) -> None:
+    tab = opened.page
+    slider = tab.locator("#tables-step")
+    assert tab.locator("#tables-step-value").inner_text() == "24"
+    before, similar = plotted(tab, "tables-a-map"), plotted(tab, "tables-a-similarity")
+    slider.focus()
+    tab.keyboard.press("Home")
+    assert tab.locator("#tables-step-value").inner_text() == "0"
+    after, other = plotted(tab, "tables-a-map"), plotted(tab, "tables-a-similarity")
+    assert [t["x"] for t in before] != [t["x"] for t in after]
+    assert similar[0]["z"] != other[0]["z"]
+    assert "step 0:" in tab.locator("#tables-a-says").inner_text()
+    assert "step 0:" in tab.locator("#tables-a-map").get_attribute("aria-label")
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#tables-step-value").inner_text() == "1"
+
+
+def test_the_switch_over_sigma(opened: Any) -> None:
+    tab = opened.page
+    assert tab.locator("#tables-a").input_value() != tab.locator("#tables-b").input_value()
+    before, beside = plotted(tab, "tables-a-similarity"), plotted(tab, "tables-b-similarity")
+    for label in ("learnable σ=0.1", "learnable σ=2.0", "sinusoidal"):
+        tab.locator("#tables-a").select_option(label)
+        assert label in tab.locator("#tables-a-says").inner_text()
+    assert plotted(tab, "tables-a-similarity")[0]["z"] != before[0]["z"]
+    assert plotted(tab, "tables-b-similarity")[0]["z"] == beside[0]["z"]
+    before = plotted(tab, "tables-b-map")
+    tab.locator("#tables-b-seed").select_option("1")
+    assert plotted(tab, "tables-b-map") != before
+
+
+def test_colours_and_three_dimensions(opened: Any) -> None:
+    tab = opened.page
+    names = [t.get("name") for t in plotted(tab, "tables-a-map")]
+    assert names[1:] == ["row 0", "row 1", "row 2", "row 3"]
+    tab.locator("#tables-colour").select_option("column")
+    assert [t.get("name") for t in plotted(tab, "tables-a-map")][1:] == [f"column {i}" for i in range(4)]
+    assert tab.locator("#tables-turn").is_hidden()
+    tab.locator("#tables-dims").select_option("3")
+    before = plotted(tab, "tables-a-map")
+    tab.locator("#tables-turn").focus()
+    tab.keyboard.press("ArrowRight")
+    assert plotted(tab, "tables-a-map") != before
+    assert len(set(before[1]["marker"]["size"])) > 1, "what is nearer is larger"
+
+
+def test_playing_goes_through_training_and_stops(opened: Any) -> None:
+    tab = opened.page
+    tab.locator("#tables-play").click()
+    assert tab.locator("#tables-step").input_value() == "0"
+    opened.until("document.getElementById('tables-play').textContent.includes('play')")
+    assert tab.locator("#tables-step-value").inner_text() == "24"
+
+
+def test_attention_by_layer_and_head(opened: Any) -> None:
+    tab = opened.page
+    seen = []
+    for layer in range(2):
+        for head in range(3):  # the mean, then each
+            tab.locator("#attention-layer").select_option(index=layer)
+            tab.locator("#attention-head").select_option(index=head)
+            seen.append(plotted(tab, "attention-map")[0]["z"])
+    assert all(a != b for i, a in enumerate(seen) for b in seen[:i])
+    mean = [[(a + b) / 2 for a, b in zip(x, y, strict=True)] for x, y in zip(seen[1], seen[2], strict=True)]
+    assert all(abs(a - b) < 1e-6 for x, y in zip(mean, seen[0], strict=True) for a, b in zip(x, y, strict=True))
+    ideal = plotted(tab, "attention-ideal")[0]["z"]
+    assert {round(v, 3) for row in ideal for v in row} == {0, round(1 / 6, 3)}
+
+
+def test_training_by_metric_and_configuration(opened: Any, page: Page) -> None:
+    tab = opened.page
+    everything = plotted(tab, "training-plot")
+    tab.locator("#training-label").select_option("learnable σ=2.0")
+    one = plotted(tab, "training-plot")
+    assert 0 < len(one) < len(everything)
+    assert {t["name"] for t in one} == {"learnable σ=2.0"}
+    said = tab.locator("#training-says").inner_text()
+    tab.locator("#training-metric").select_option("loss")
+    assert plotted(tab, "training-plot")[0]["y"] != one[0]["y"]
+    assert tab.locator("#training-says").inner_text() != said
+    tab.locator("#training-metric").select_option("table_gradient")
+    tab.locator("#training-log").check()
+    assert plotted(tab, "training-plot", "layout")["yaxis"]["type"] == "log"
+
+
+def test_measures_against_the_headline(opened: Any, page: Page) -> None:
+    tab = opened.page
+    for measure, words in page.panels["agreement"].choices["measures"].items():
+        tab.locator("#agreement-measure").select_option(measure)
+        title = plotted(tab, "agreement-plot", "layout")["xaxis"]["title"]["text"]
+        assert title.replace("<br>", " ") == words
+        assert tab.locator("#agreement-says").inner_text() == page.panels["agreement"].choices["sentences"][measure]
+
+
+def test_the_legend_hides_and_shows_by_keyboard(opened: Any) -> None:
+    tab = opened.page
+    before = len(plotted(tab, "training-plot"))
+    key = tab.locator("#training-legend button").first
+    key.focus()
+    tab.keyboard.press("Enter")
+    assert key.get_attribute("aria-pressed") == "false"
+    assert len(plotted(tab, "training-plot")) == before - 2
+    tab.keyboard.press("Enter")
+    assert len(plotted(tab, "training-plot")) == before
+
+
+# ------------------------------------------------------------------ downloads
+
+
+def test_downloads_give_the_data(opened: Any, page: Page) -> None:
+    tab = opened.page
+    for name, panel in page.panels.items():
+        rows = saved(tab, f'[data-csv="{name}"]')
+        assert list(rows[0]) == list(panel.columns)
+        for column, values in panel.columns.items():
+            for row, value in zip(rows, values, strict=True):
+                if isinstance(value, float) and value == value:
+                    assert float(row[column]) == pytest.approx(value)
+                elif value is None or value != value:
+                    assert row[column] == ""
+                else:
+                    assert row[column] == str(value)
+
+
+def test_downloads_of_tables_give_what_is_shown(opened: Any, page: Page) -> None:
+    tab = opened.page
+    tab.locator("#tables-a").select_option("learnable σ=0.5")
+    rows = saved(tab, '[data-csv="tables-a"]')
+    assert len(rows) == 16
+    assert {row["configuration"] for row in rows} == {"learnable σ=0.5"}
+    assert [row["row"] for row in rows] == [str(i // 4) for i in range(16)]
+    shown = plotted(tab, "tables-a-similarity")[0]["z"]
+    assert float(rows[2]["similarity_5"]) == pytest.approx(shown[2][5], abs=1e-4)
+    assert page.summary is not None
+    rows = saved(tab, '[data-csv="attention"]')
+    assert len(rows) == 256
+    assert sum(float(row["attention"]) for row in rows if row["query"] == "3") == pytest.approx(1, abs=1e-3)
+    assert len(saved(tab, '[data-csv="runs"]')) == 8
+    assert saved(tab, '[data-csv="diagnosis"]')[0]["signature"]
+    assert len(saved(tab, '[data-csv="conditions"]')) == 4
+
+
+def test_the_settings_can_be_saved(opened: Any) -> None:
+    with opened.page.expect_download() as waiting:
+        opened.page.locator('[data-text="sweep.toml"]').click()
+    text = waiting.value.path().read_text()
+    assert waiting.value.suggested_filename == "sweep.toml"
+    assert "[[sweep.grid]]" in text
+    assert text.startswith('task = "latin_square"')
+
+
+# ------------------------------------------------------------------ light and dark, wide and narrow
+
+
+def _background(page: Any) -> str:
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def _luminance(page: Any, selector: str, of: str) -> float:
+    """Relative luminance of a colour on the page."""
+    value = page.evaluate(f"getComputedStyle(document.querySelector({selector!r})).{of}")
+    parts = [int(v) / 255 for v in value.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    return sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_follow_the_system_and_the_button(tab: New, page_file: Path, scheme: str) -> None:
+    one = tab(color_scheme=scheme)
+    page = one.open(page_file)
+    one.see_all()
+    light = {"light": _background(page)}
+    font = plotted(page, "headline-plot", "layout")["font"]["color"]
+    for name in ("light", "dark"):
+        page.locator("#theme").click()
+        assert name in page.locator("#theme").inner_text()
+        light[name] = _background(page)
+        contrast = sorted((_luminance(page, "main p", "color"), _luminance(page, "body", "backgroundColor")))
+        assert (contrast[1] + 0.05) / (contrast[0] + 0.05) > 7
+    assert light["light"] != light["dark"]
+    changed = plotted(page, "headline-plot", "layout")["font"]["color"]
+    page.locator("#theme").click()
+    assert page.locator("#theme").inner_text().endswith("auto")
+    assert _background(page) == light[scheme]
+    assert (font == changed) == (scheme == "dark")
+    assert one.errors == []
+
+
+@pytest.mark.parametrize("width", [320, 360, 768])
+def test_a_narrow_screen_needs_no_sideways_scrolling(tab: New, page_file: Path, width: int) -> None:
+    one = tab(viewport={"width": width, "height": 700}, has_touch=True)
+    page = one.open(page_file)
+    one.see_all()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wide = page.evaluate("""() => [...document.querySelectorAll('main *')]
+        .filter((e) => !e.closest('.scroll, pre, .sr, svg, details'))
+        .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+        .map((e) => e.tagName + '#' + e.id + '.' + e.className)""")
+    assert wide == []
+    assert one.errors == []
+
+
+def test_every_control_has_a_name_and_can_be_reached_by_keyboard(opened: Any) -> None:
+    page = opened.page
+    nameless = page.evaluate("""() => [...document.querySelectorAll('button, select, input')].filter((e) =>
+        !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length))).map((e) => e.id)""")
+    assert nameless == []
+    assert (
+        page.evaluate('document.querySelectorAll(\'[tabindex]:not([tabindex="0"]):not([tabindex="-1"])\').length') == 0
+    )
+    page.evaluate("scrollTo(0, 0)")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    reached = set()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    assert {"theme", "tables-step", "tables-play", "tables-a", "attention-layer", "agreement-measure"} <= reached
+    assert page.evaluate("""() => { document.getElementById('theme').focus(); return 1; }""") == 1
+    headings = page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map((h) => Number(h.tagName[1]))")
+    assert headings[0] == 1
+    assert all(b - a <= 1 for a, b in pairwise(headings))
+
+
+# ------------------------------------------------------------------ names with markup
+
+EVIL = [
+    "<script>window.evil = 1; alert(1)</script>",
+    "</script><script>window.evil = 2</script>",
+    "<img src=x onerror='window.evil = 3'>",
+    '"><svg onload="window.evil=4">',
+]
+
+
+def evil_summary(summary: Summary) -> dict[str, str]:
+    return dict(zip(summary.labels, EVIL, strict=True))
+
+
+def test_names_with_markup_are_text(
+    tab: New, copy: Path, tmp_path: Path, page: Page, known: Any, monkeypatch: Any
+) -> None:
+    """Markup in labels, messages, names of folders, environments and titles is shown, and runs nothing."""
+    from placecell.report import page as module
+
+    assert page.summary is not None
+    names = evil_summary(page.summary)
+    real = module.label
+    monkeypatch.setattr(module, "label", lambda config, keys: names[real(config, keys)])
+    monkeypatch.setattr("placecell.report.summary.label", lambda config, keys: names[real(config, keys)])
+    for path in sorted(copy.glob("*/status.json"))[:1]:
+        files.write_json(
+            path, files.read_json(path) | {"status": "failed", "message": EVIL[0] + " </td> javascript:alert(2)"}
+        )
+    for path in copy.glob("*/environment.json"):
+        files.write_json(
+            path, files.read_json(path) | {"processor": EVIL[2], "link": '<a href="javascript:window.evil=5">x</a>'}
+        )
+    made = build_page(read_store(copy), title=EVIL[1], known=known)
+    target = tmp_path / "<img src=x onerror=alert(1)>.html"
+    one = tab()
+    opened = one.open(made.write(target))
+    one.see_all()
+    for select in ("#tables-a", "#training-label", "#attention-label"):
+        for index in range(opened.locator(f"{select} option").count()):
+            opened.locator(select).select_option(index=index)
+    for plot in ("headline-plot", "training-plot", "agreement-plot"):
+        box = opened.locator(f"#{plot}").bounding_box()
+        opened.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    opened.wait_for_timeout(300)
+    assert opened.evaluate("window.evil") is None
+    assert opened.locator("h1").inner_text() == EVIL[1]
+    assert opened.title() == EVIL[1]
+    assert opened.locator("#training-label option").nth(1).inner_text() in EVIL
+    assert EVIL[0] + " </td> javascript:alert(2)" in opened.locator("#runs").inner_text()
+    assert EVIL[2] in opened.locator("#repeat").inner_text()
+    assert (
+        opened.locator("main script, main img, main [onerror], main [onload], main [href^='javascript']").count() == 0
+    )
+    assert {t.text_content() for t in opened.locator("#headline-legend button").all()} & set(EVIL)
+    rows = saved(opened, '[data-csv="headline"]')
+    assert {row["configuration"] for row in rows} == set(EVIL)
+    assert one.errors == []
+    assert len(one.requests) == 1
+
+
+def test_scripts_that_are_not_the_pages_own_do_not_run(tab: New, page: Page, tmp_path: Path) -> None:
+    """The policy holds: a script put into the page by hand is refused."""
+    path = tmp_path / "changed.html"
+    path.write_text(
+        page.html.replace("</main>", "</main><script>window.evil = 1</script><img src='https://example.org/x'>")
+    )
+    one = tab()
+    opened = one.open(path)
+    assert opened.evaluate("window.evil") is None
+    assert any("Content Security Policy" in error for error in one.errors)
+    assert one.refused == ["https://example.org/x csp"]
+
+
+def test_a_page_of_unfinished_runs_draws_too(tab: New, copy: Path, tmp_path: Path) -> None:
+    for path in copy.glob("*/status.json"):
+        files.write_json(path, files.read_json(path) | {"status": "running"})
+    one = tab()
+    opened = one.open(build_page(read_store(copy)).write(tmp_path / "running.html"))
+    one.see_all()
+    assert opened.locator(".js-plotly-plot").count() == 1
+    assert "nothing to compare yet" in opened.locator(".lead").inner_text()
+    assert one.errors == []
+
+
+def test_a_page_without_sigma_draws_too(tab: New, store: Path, tmp_path: Path, known: Any) -> None:
+    found = read_store(store)
+    fixed = replace(found, results=[r for r in found.results if r.config.encoding.name == "sinusoidal"])
+    one = tab()
+    opened = one.open(build_page(fixed, known=known).write(tmp_path / "fixed.html"))
+    one.see_all()
+    assert plotted(opened, "headline-plot", "layout")["yaxis"]["type"] == "category"
+    assert one.errors == []

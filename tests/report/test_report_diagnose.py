@@ -1,0 +1,114 @@
+"""Each failure signature, recognised on a real run that was made to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from placecell.analysis import diagnosis
+from placecell.report.diagnose import diagnose_result, diagnose_results, lines, numbers
+from placecell.train import RunResult
+
+Make = Callable[..., RunResult]
+FEW = {"n_train": 64, "batch_size": 32, "lr": 3e-3, "width": 32}
+MANY = {"n_train": 400, "batch_size": 200, "eval_train": 200}
+
+
+def test_memorising(tiny_run: Make) -> None:
+    result = tiny_run(**FEW, sigma=2, steps=150, eval_every=15)
+    found = diagnose_result(result)
+    assert found.name == "memorising"
+    assert "--sigma" in found.advice
+    assert result.final("train", "accuracy") == 1.0
+    assert f"{result.final('test', 'accuracy'):.3f}" in found.seen
+
+
+@pytest.mark.parametrize("settings", [{"lr": 3e-4}, {"lr": 1e-2, "optimizer": "sgd"}], ids=["adam", "sgd"])
+def test_stalling(tiny_run: Make, settings: dict[str, object]) -> None:
+    found = diagnose_result(tiny_run(**MANY, **settings, sigma=1e-3, steps=80, eval_every=8))
+    assert found.name == "stalling"
+    assert "larger --sigma" in found.advice
+
+
+def test_a_large_table_that_stalls_is_not_told_to_grow(tiny_run: Make) -> None:
+    found = diagnose_result(tiny_run(**MANY, sigma=3, lr=1e-4, steps=40, eval_every=4))
+    assert found.name == "stalling"
+    assert "larger --sigma" not in found.advice
+    assert "smaller --sigma" in found.advice
+
+
+def test_not_converged_and_still_falling(tiny_run: Make) -> None:
+    found = diagnose_result(tiny_run(**FEW, sigma=0.2, steps=30, eval_every=3))
+    assert found.name == "not converged"
+    assert "--steps" in found.advice
+
+
+def test_not_converged_and_flat(tiny_run: Make) -> None:
+    found = diagnose_result(tiny_run(**MANY, encoding="nope", lr=1e-3, steps=60, eval_every=6))
+    assert found.name == "not converged"
+    assert "--steps" not in found.advice
+    assert "encoding" in found.advice
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_diverged(tiny_run: Make) -> None:
+    found = diagnose_result(tiny_run(**FEW | {"lr": 1e6}, optimizer="sgd", sigma=0.2))
+    assert found.name == "diverged"
+    assert "--lr" in found.advice
+
+
+def test_attention_that_does_not_follow_positions_needs_other_seeds_to_be_seen(tiny_run: Make) -> None:
+    settings = FEW | {"lr": 2e-3, "batch_size": 64, "schedule": "cosine", "mlp_ratio": 2}
+    results = [tiny_run(**settings, sigma=0.1, steps=150, eval_every=15, seed=seed) for seed in (0, 1)]
+    alone = [diagnose_result(result).name for result in results]
+    assert alone == ["overfitting", "overfitting"]
+    together = [one.name for _, one in diagnose_results(results, [])]
+    assert together == ["attention does not follow positions"] * 2
+    (line,) = lines(diagnose_results(results, []))
+    assert line.startswith("diagnosis: learnable (2 of 2) attention does not follow positions")
+
+
+def test_learned(tiny_run: Make) -> None:
+    """A run on its own training set as test would do: scores are taken from the metrics, so they are set equal."""
+    from dataclasses import replace
+
+    result = tiny_run(**FEW, sigma=2, steps=150, eval_every=15)
+    rows = tuple(r._replace(value=0.97) if (r.split, r.name) == ("test", "accuracy") else r for r in result.rows)
+    found = diagnose_result(replace(result, rows=rows))
+    assert found.name == "learned"
+    assert found.healthy
+    assert lines([("x", found)]) == []
+
+
+def test_runs_without_snapshots_and_gradients_are_diagnosed_too(tiny_run: Make) -> None:
+    """Old runs: how far the table moved is had from the seed."""
+    settings = dict(**FEW, sigma=2, steps=150, eval_every=15)
+    kept, bare = tiny_run(**settings), tiny_run(**settings, snapshots="none")
+    assert not (bare.folder / "snapshots.safetensors").exists()
+    assert diagnose_result(bare) == diagnose_result(kept)
+    from dataclasses import replace
+
+    stalled = tiny_run(**MANY, lr=3e-4, sigma=1e-3, steps=80, eval_every=8)
+    old = replace(stalled, rows=tuple(r for r in stalled.rows if r.name != "table_gradient"))
+    assert numbers(old).gradient == []
+    assert "not recorded" in diagnose_result(old).seen
+
+
+def test_runs_that_have_not_ended_say_so(tiny_run: Make) -> None:
+    from dataclasses import replace
+
+    result = tiny_run()
+    for status in ("running", "interrupted", "failed"):
+        found = diagnose_result(replace(result, status=status))
+        assert found.name == status
+        assert found.advice
+
+
+def test_thresholds_are_written_down() -> None:
+    """The docs give every threshold with its value."""
+    from pathlib import Path
+
+    text = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
+    for name in ("GAP", "GAP_ERROR", "MOVED", "NEARLY", "FLAT", "TINY_GRADIENT", "CONSISTENT"):
+        assert f"`{name}` | {getattr(diagnosis, name):g}" in text, name
