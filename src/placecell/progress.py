@@ -114,6 +114,7 @@ class SweepProgress:
     def __enter__(self) -> Self:
         if self.live:
             self.live.start()
+            self.live.update(Text("drawing the data and starting workers …"))
         return self
 
     def __exit__(
