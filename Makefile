@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test lint types chromium bench clean
+.PHONY: demo test data lint types chromium bench clean
 
 demo: $(READY)
 	$(BIN)/placecell sweep latin_square --preset quick
@@ -14,6 +14,11 @@ demo: $(READY)
 
 test: lint types chromium
 	$(BIN)/python -m pytest -n auto
+
+# Real fMRI for the tests that need it. Whoever runs this accepts the HCP's data use terms; without it they skip.
+data: $(READY)
+	timeout 600 $(BIN)/placecell fetch hcp-schaefer100 --accept-hcp-terms
+	timeout 600 $(BIN)/placecell fetch hcp-aal2 --accept-hcp-terms
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from placecell.config import RunConfig
 from placecell.tasks.base import Examples, Task
@@ -27,7 +29,8 @@ TINY = {
 def one_thread() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with threadpool_limits(1):  # NumPy's and SciPy's: threads of two test processes only get in each other's way
+        yield
     torch.set_num_threads(before)
 
 
@@ -53,3 +56,16 @@ def tiny_task() -> Task:
 def tiny_splits(tiny_task: Task) -> dict[str, Examples]:
     """The data of `tiny`, drawn once for all tests."""
     return tiny_task.splits()
+
+
+@pytest.fixture(scope="session")
+def hcp() -> Callable[[str], Path]:
+    """The folder of a fetched dataset; the test skips, saying how to fetch it, where it is not there."""
+    from placecell.tasks.fmri.fetch import folder_of, is_fetched
+
+    def find(name: str) -> Path:
+        if not is_fetched(name):
+            pytest.skip(f"needs real data: placecell fetch {name} --accept-hcp-terms")
+        return folder_of(name)
+
+    return find

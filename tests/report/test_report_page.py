@@ -205,8 +205,7 @@ def test_the_headline_sentence(summary: Summary, scores: dict[str, float], says:
 
 
 def test_the_headline_sentence_of_an_error(summary: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(summary.task), "headline_up", False)
-    monkeypatch.setattr(type(summary.task), "headline_lower_is_better", True, raising=False)
+    monkeypatch.setattr(type(summary.task), "headline_lower_is_better", True)
     found = sentences.headline(scored(summary, {SMALL: 0.6, MIDDLE: 0.2, LARGE: 0.7}))
     assert found.startswith("A U (an error, so less is better): test accuracy is best at σ = 0.5 (0.20")
 

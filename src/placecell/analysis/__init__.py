@@ -1,7 +1,23 @@
 """What a model has learned: pure functions from arrays to small results. No files, no plots, no torch."""
 
 from placecell.analysis.attention import Agreement, agreement, relation_agreement
+from placecell.analysis.baselines import linear_gaussian, mean_of_training, ridge
 from placecell.analysis.diagnosis import Diagnosis, Numbers, diagnose, map_consistency
+from placecell.analysis.modularity import (
+    Match,
+    Modules,
+    block_means,
+    kmeans,
+    label_test,
+    louvain,
+    match_labels,
+    matrix_correlation,
+    modularity,
+    modules,
+    row_similarity,
+    signed_modularity,
+    spin_orders,
+)
 from placecell.analysis.picture import Picture, picture
 from placecell.analysis.procrustes import Procrustes, procrustes
 from placecell.analysis.readout import (
@@ -26,6 +42,8 @@ __all__ = [
     "Correlation",
     "Diagnosis",
     "Interval",
+    "Match",
+    "Modules",
     "Numbers",
     "PairedDifference",
     "Picture",
@@ -33,16 +51,30 @@ __all__ = [
     "Procrustes",
     "Symmetries",
     "agreement",
+    "block_means",
     "bootstrap_interval",
     "diagnose",
     "distance_correlation",
     "grid_symmetries",
+    "kmeans",
+    "label_test",
+    "linear_gaussian",
     "linear_probe",
+    "louvain",
     "map_consistency",
+    "match_labels",
+    "matrix_correlation",
+    "mean_of_training",
+    "modularity",
+    "modules",
     "paired_difference",
     "picture",
     "procrustes",
     "relation_agreement",
     "relation_correlation",
+    "ridge",
+    "row_similarity",
+    "signed_modularity",
     "spearman_interval",
+    "spin_orders",
 ]

@@ -18,8 +18,6 @@ from placecell.seeds import numpy_stream
 from placecell.sweep import load_store
 from placecell.sweep.store import columns
 
-SHOWN = ("table/relation", "table/procrustes", "table/probe_row", "attention/relation", "attention/reference")
-
 
 @dataclass(frozen=True)
 class Written:
@@ -33,7 +31,7 @@ class Written:
 def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
     """Measure the finished runs of `folder` and write runs.csv, summary.csv, summary.json, summary.md and figures."""
     try:
-        from placecell.report import figures
+        from placecell.report import figures, networks
     except ImportError:
         raise InputError("figures need matplotlib; install it with: pip install 'placecell[report]'") from None
 
@@ -47,16 +45,18 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
     facts = findings(summary)
     text = as_text(facts)
     files.write_bytes(out / "runs.csv", files.csv_bytes(columns(_run_rows(summary))))
-    files.write_bytes(out / "summary.csv", files.csv_bytes(columns(facts["configurations"])))
+    files.write_bytes(out / "summary.csv", files.csv_bytes(columns([*facts["configurations"], *facts["baselines"]])))
     files.write_json(out / "summary.json", files.finite(facts))
     files.write_text(out / "summary.md", text + "\n")
     paths = [out / name for name in ("summary.md", "summary.csv", "runs.csv", "summary.json")]
-    for name, make in (
-        ("finding", figures.fig_finding),
-        ("tables", figures.fig_tables),
-        ("training", figures.fig_training),
-    ):
-        picture, figure = io.BytesIO(), make(summary)
+    made = {
+        "finding": figures.fig_finding(summary),
+        "tables": figures.fig_tables(summary),
+        "training": figures.fig_training(summary),
+        **networks.pictures(summary),
+    }
+    for name, figure in made.items():
+        picture = io.BytesIO()
         figure.savefig(picture, format="png", dpi=130)
         files.write_bytes(out / f"{name}.png", picture.getvalue())
         paths.append(out / f"{name}.png")
@@ -92,14 +92,18 @@ def findings(summary: Summary) -> dict[str, Any]:
     rows = []
     for label in summary.labels:
         row: dict[str, Any] = {"label": label, "seeds": len(summary.values(label, headline))}
-        row["converged"] = int(np.nansum(summary.values(label, "converged")))
+        converged = summary.values(label, "converged")
+        if np.isfinite(converged).any():
+            row["converged"] = int(np.nansum(converged))
         row["diverged"] = sum(r.result.status == "diverged" for r in summary.runs if r.label == label)
         row["learned_at"] = _mean(summary.values(label, "learned_at"))
         interval = summary.interval(label, headline)
         row |= {headline: interval.estimate, "low": interval.low, "high": interval.high}
-        row |= {name: _mean(summary.values(label, name)) for name in (*groups, *SHOWN)}
+        row |= {name: _mean(summary.values(label, name)) for name in (*groups, *summary.task.shown)}
         rows.append({name: value for name, value in row.items() if not (isinstance(value, float) and np.isnan(value))})
-    return {"headline": headline, "configurations": rows, "sigma": _sigma_findings(summary, headline)}
+    facts: dict[str, Any] = {"headline": headline, "configurations": rows, "sigma": _sigma_findings(summary, headline)}
+    facts |= {"shown": list(summary.task.shown), "lower_is_better": summary.task.headline_lower_is_better}
+    return facts | {"baselines": [{"label": label, **values} for label, values in summary.baselines.items()]}
 
 
 def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
@@ -123,7 +127,9 @@ def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
             "p": gain.p,
         }
     found["inverted_u"] = bool(0 < best < len(curve) - 1)
-    for name in ("attention/reference", "attention/relation", "table/relation", "table/procrustes"):
+    for name in dict.fromkeys((*summary.task.shown, "table/relation", "attention/relation")):
+        if name.endswith("_p"):
+            continue
         values = summary.paired(labels, name)
         if np.isfinite(values).all() and len(curve) > 2:
             interval = analysis.spearman_interval(values, scores, rng)
@@ -134,22 +140,27 @@ def _sigma_findings(summary: Summary, headline: str) -> dict[str, Any]:
 def as_text(facts: dict[str, Any]) -> str:
     """The findings as Markdown: a table, then sentences that follow from the numbers."""
     headline = facts["headline"]
-    shown = [name for name in SHOWN if any(name in row for row in facts["configurations"])]
-    heads = ["encoding", "seeds", "converged", headline, "95 % interval", *shown]
+    shown = [n for n in facts["shown"] if any(n in row for row in [*facts["configurations"], *facts["baselines"]])]
+    counted = ["seeds", *(["converged"] if any("converged" in row for row in facts["configurations"]) else [])]
+    heads = ["encoding", *counted, headline, "95 % interval", *shown]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in facts["configurations"]:
-        cells = [row["label"], str(row["seeds"]), str(row["converged"]), _number(row.get(headline))]
+        cells = [row["label"], *(str(row.get(name, "–")) for name in counted), _number(row.get(headline))]
         cells.append(f"{_number(row.get('low'))} to {_number(row.get('high'))}")
+        lines.append("| " + " | ".join([*cells, *(_number(row.get(name)) for name in shown)]) + " |")
+    for row in facts["baselines"]:
+        cells = [row["label"], *("–" for _ in counted), _number(row.get(headline)), "–"]
         lines.append("| " + " | ".join([*cells, *(_number(row.get(name)) for name in shown)]) + " |")
     sigma = facts["sigma"]
     if sigma:
         lines.append("")
-        shape = "an inverted U in σ" if sigma["inverted_u"] else "no inverted U in σ"
+        word = "a U" if facts["lower_is_better"] else "an inverted U"  # of an error, the best σ is at the bottom
+        shape = f"{word} in σ" if sigma["inverted_u"] else f"no {word.split(' ', 1)[1]} in σ"
         lines.append(f"Best σ: {sigma['best']:g}; {shape} over the values tried.")
         if "gain" in sigma:
-            g = sigma["gain"]
+            g, lower = sigma["gain"], ", how much lower" if facts["lower_is_better"] else ""
             lines.append(
-                f"σ = {sigma['best']:g} against σ = {sigma['largest']:g}, paired by seed: "
+                f"σ = {sigma['best']:g} against σ = {sigma['largest']:g}, paired by seed{lower}: "
                 f"{g['mean']:+.4f} [{_number(g['low'])}, {_number(g['high'])}], p = {_number(g['p'])}."
             )
         for name, value in sigma.items():
@@ -164,7 +175,7 @@ def as_text(facts: dict[str, Any]) -> str:
     slow = [
         f"{r['label']} ({r['converged']} of {r['seeds']})"
         for r in facts["configurations"]
-        if r["converged"] < r["seeds"]
+        if r.get("converged", r["seeds"]) < r["seeds"]
     ]
     if slow:
         lines += [
@@ -189,4 +200,6 @@ def _mean(values: np.ndarray[Any, Any]) -> float:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None or not np.isfinite(value) else f"{value:.3f}"
+    if value is None or not np.isfinite(value):
+        return "–"
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.001 else f"{value:.1g}"

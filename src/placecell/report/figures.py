@@ -12,6 +12,13 @@ from placecell import analysis
 from placecell.report.summary import RunSummary, Summary
 
 INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
+WORDS = {
+    "table/relation": "table–relation correlation",
+    "table/procrustes": "Procrustes distance to the true table",
+    "table/modularity": "modularity of the table by the known modules",
+    "table/modularity_signed": "signed modularity of the table",
+}
+MOST_JOINED = 30  # tokens: the lines between more would hide them
 OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
 
 
@@ -20,7 +27,8 @@ def fig_finding(summary: Summary) -> Figure:
     figure = Figure(figsize=(12, 7), layout="constrained")
     axes = figure.subplot_mosaic("AABBCC\nDDEEFF")
     _against_sigma(axes["A"], summary, f"test/{summary.task.headline}", f"test {summary.task.headline}", others=True)
-    _against_sigma(axes["B"], summary, "table/relation", "table–relation correlation", others=False)
+    first, second = summary.task.shown[:2]
+    _against_sigma(axes["B"], summary, first, WORDS.get(first, first), others=False)
     _agreement(axes["C"], summary)
     curve = summary.sigma_curve()
     for letter in "DE":
@@ -28,7 +36,7 @@ def fig_finding(summary: Summary) -> Figure:
     if curve:
         _similarity(axes["D"], summary, curve[summary.best_sigma()][1], SMALL, figure)
         _similarity(axes["E"], summary, curve[-1][1], LARGE, figure)
-    _against_sigma(axes["F"], summary, "table/procrustes", "Procrustes distance to the true table", others=False)
+    _against_sigma(axes["F"], summary, second, WORDS.get(second, second), others=False)
     for letter, panel in axes.items():
         panel.set_title(letter.lower(), loc="left", fontweight="bold")
         panel.spines[["top", "right"]].set_visible(False)
@@ -37,7 +45,7 @@ def fig_finding(summary: Summary) -> Figure:
 
 def fig_tables(summary: Summary) -> Figure:
     """A 2D picture of every table: the first two principal components, tokens named by their number and coloured by
-    the first thing that is known of them; lines join tokens that belong together."""
+    the first thing that is known of them; lines join tokens that belong together, where they are few."""
     truth = summary.task.truth()
     found = [next(r for r in summary.runs if r.label == label) for label in summary.labels]
     shown = [run for run in found if run.table is not None and np.ptp(run.table) > 0]
@@ -52,9 +60,9 @@ def fig_tables(summary: Summary) -> Figure:
         assert run.table is not None
         found_picture = analysis.picture(run.table, align_to=layout)
         x, y = found_picture.coordinates.T
-        for i, j in np.argwhere(np.triu(truth.relation) > 0):
+        for i, j in np.argwhere(np.triu(truth.relation) > 0) if len(x) <= MOST_JOINED else ():
             panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
-        panel.scatter(x, y, c=colours, cmap="viridis", s=60)
+        panel.scatter(x, y, c=colours, cmap="viridis" if len(x) <= MOST_JOINED else "tab10", s=60)
         for number in range(len(x)):
             panel.annotate(str(number), (x[number], y[number]), ha="center", va="center", fontsize=5.5, color="white")
         share = found_picture.explained[:2].sum()
@@ -88,6 +96,9 @@ def fig_training(summary: Summary) -> Figure:
 
 def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: bool) -> None:
     curve = summary.sigma_curve()
+    if not any(np.isfinite(run.values.get(name, np.nan)) for run in summary.runs):
+        axis.set_visible(False)
+        return
     if curve:
         sigmas = [sigma for sigma, _ in curve]
         found = [summary.interval(label, name) for _, label in curve]
@@ -100,6 +111,10 @@ def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: 
     rest = [label for label in summary.labels if label not in {name for _, name in curve}]
     for label, colour in zip(rest if others else [], OTHERS, strict=False):
         axis.axhline(summary.interval(label, name).estimate, color=colour, lw=1, ls="--", label=label)
+    scores = {label: values[name] for label, values in summary.baselines.items() if name in values}
+    if others and scores:
+        best = (min if summary.task.headline_lower_is_better else max)(scores, key=lambda label: scores[label])
+        axis.axhline(scores[best], color="black", lw=1, ls=":", label=best)
     if others:
         axis.legend(fontsize=6.5, frameon=False)
     axis.set_xlabel("σ of the initial table")
@@ -127,7 +142,11 @@ def _similarity(axis: Axes, summary: Summary, label: str, colour: str, figure: F
     if run.table is None:
         axis.set_visible(False)
         return
-    rows = run.table - run.table.mean(0)
+    truth = summary.task.truth()
+    table = (
+        run.table if truth.partition is None else run.table[np.argsort(truth.labels[truth.partition], kind="stable")]
+    )
+    rows = table - table.mean(0)
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     similarity = rows @ rows.T
     np.fill_diagonal(similarity, np.nan)  # always 1: it would hide the rest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from placecell.errors import InputError
 from placecell.model import Transformer
 from placecell.seeds import numpy_stream
 from placecell.sweep import flatten, label, load_store, varying
-from placecell.tasks.base import Examples, Task, Truth
+from placecell.tasks.base import Examples, Learned, Task, Truth
 from placecell.train.run import RunResult, load_model, load_snapshots, make_model, make_task
 
 Array = NDArray[np.float64]
@@ -48,6 +49,11 @@ class Summary:
     task: Task
     runs: list[RunSummary]
     keys: list[str]
+
+    @cached_property
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Other methods on the same data, name -> measurements; none where runs have different data."""
+        return self.task.baselines() if len({one.result.config.data for one in self.runs}) == 1 else {}
 
     @property
     def labels(self) -> list[str]:
@@ -95,8 +101,7 @@ class Summary:
 
 def more_is_better(task: Task | type[Task]) -> bool:
     """Whether the headline is a score rather than an error."""
-    lower = getattr(task, "headline_lower_is_better", None)
-    return bool(getattr(task, "headline_up", True) if lower is None else not lower)
+    return not task.headline_lower_is_better
 
 
 def summarise(folder: Path, *, on_run: Callable[[int, int], None] = lambda done, total: None) -> Summary:
@@ -128,28 +133,31 @@ def measure(
             f"{where}: runs of different tasks ({', '.join(sorted(names))}); give each a folder of its own."
         )
     keys = varying([r.config for r in results]) if keys is None else keys
-    task = make_task(results[0].config)
+    shared = {data: make_task(config) for data, config in {r.config.data: r.config for r in results}.items()}
+    truths = {data: task.truth() for data, task in shared.items()}
+    samples: dict[Any, Examples] = {}
     known, seen = known or {}, {} if seen is None else seen
-    sample = None
-    truth = task.truth()
     for number, result in enumerate(results):
         on_run(number, len(results))
-        name = result.config.name
+        name, data = result.config.name, result.config.data
         if name in seen and seen[name].result == result:
             continue
-        sample = sample or map_sample(task)
-        one = look(result, task, sample)
+        if data not in samples:
+            samples[data] = map_sample(shared[data])
+        one = look(result, shared[data], samples[data])
         if name in known:
             one.values.update(known[name])
         else:
-            _measure_table(one, task, truth)
+            _measure_table(one, shared[data], truths[data])
+            _measure_task(one, shared[data])
         seen[name] = one
     found = [replace(seen[r.config.name], label=label(r.config, keys)) for r in results]
     for one in found:
-        _measure_attention(one, truth, _reference_maps(found, one, task))
+        data = one.result.config.data
+        _measure_attention(one, truths[data], _reference_maps(found, one, shared[data]))
     _measure_consistency(found)
     on_run(len(results), len(results))
-    return Summary(task, found, keys)
+    return Summary(shared[results[0].config.data], found, keys)
 
 
 def _rank(value: Any) -> tuple[int, Any]:
@@ -159,11 +167,13 @@ def _rank(value: Any) -> tuple[int, Any]:
 def _scores(result: RunResult, task: Task) -> dict[str, float]:
     """Final metrics (split/name), and when the training set was first learned whole."""
     values = {f"{r.split}/{r.name}": r.value for r in result.rows}
-    steps = [r.step for r in result.rows if (r.split, r.name) == ("train", task.headline) and task.learned(r.value)]
-    values["learned_at"] = float(steps[0]) if steps else float("nan")
-    losses = [r.value for r in result.rows if (r.split, r.name) == ("train", "loss")]
-    flat = len(losses) > 1 and abs(losses[-1] - losses[-2]) < FLAT
-    values["converged"] = float(flat and task.learned(result.final("train", task.headline)))
+    learned = task.learned(result.final("train", task.headline))
+    if learned is not None:
+        rows = [r for r in result.rows if (r.split, r.name) == ("train", task.headline)]
+        values["learned_at"] = next((float(r.step) for r in rows if task.learned(r.value)), float("nan"))
+        losses = [r.value for r in result.rows if (r.split, r.name) == ("train", "loss")]
+        flat = len(losses) > 1 and abs(losses[-1] - losses[-2]) < FLAT
+        values["converged"] = float(flat and learned)
     return values | {"steps": float(result.step), "seconds": result.seconds}
 
 
@@ -223,18 +233,34 @@ def _measure_table(run: RunSummary, task: Task, truth: Truth) -> None:
     if run.table is None or np.ptp(run.table) == 0:
         return
     rng, values = numpy_stream(run.result.config.seed, "measure"), run.values
-    coords = task.positions.coords.double().numpy()
-    ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
     relation = analysis.relation_correlation(run.table, truth.relation, permutations=SHUFFLES, rng=rng)
     values |= {"table/relation": relation.value, "table/relation_p": relation.p}
+    if truth.spatial:
+        _measure_place(run, task, truth, rng)
+    for name, labels in truth.labels.items():
+        probe = analysis.linear_probe(run.table, labels, rng=rng, permutations=SHUFFLES)
+        values |= {f"table/probe_{name}": probe.accuracy, f"table/probe_{name}_p": probe.p}
+
+
+def _measure_place(run: RunSummary, task: Task, truth: Truth, rng: np.random.Generator) -> None:
+    """How near the table is to the tokens' places, and to the sinusoidal table over them."""
+    assert run.table is not None
+    values, coords = run.values, task.positions.coords.double().numpy()
+    ground = SinusoidalPE(run.table.shape[1], task.positions.axes).table(task.positions).double().numpy()
     values["table/distance"] = analysis.distance_correlation(run.table, coords, symmetries=truth.symmetries).value
     found = analysis.procrustes(run.table, ground, symmetries=truth.symmetries, permutations=SHUFFLES, rng=rng)
     values |= {"table/procrustes": found.distance, "table/procrustes_p": found.p}
     values["table/procrustes_shuffled"] = float(found.null.mean())
     run.notes["procrustes_alignment"] = found.alignment.words
-    for name, labels in truth.labels.items():
-        probe = analysis.linear_probe(run.table, labels, rng=rng, permutations=SHUFFLES)
-        values |= {f"table/probe_{name}": probe.accuracy, f"table/probe_{name}_p": probe.p}
+
+
+def _measure_task(run: RunSummary, task: Task) -> None:
+    """What the task itself reads from a run, its table before training beside it."""
+    if run.maps is not None:
+        start = make_model(run.result.config, task).table(task.positions)
+        untrained = run.snapshots.get(0, None if start is None else start.double().numpy())
+        learned = Learned(run.table, untrained, run.maps)
+        run.values.update(task.measure(learned, numpy_stream(run.result.config.seed, "task")))
 
 
 def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -> None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from placecell.analysis import Symmetries
 from placecell.encodings.base import Positions
 from placecell.errors import InputError
 from placecell.model import Tokens, Transformer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,17 @@ class Truth:
     relation: NDArray[np.float64]  # n n: 1 where two different tokens belong together
     labels: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)  # name -> n: row, column, module, network
     symmetries: Symmetries | None = None  # reorderings of the tokens that the task cannot tell apart
+    partition: str | None = None  # the one of `labels` that parts the tokens into modules or networks
+    spatial: bool = True  # whether the coordinates of the tokens are part of the truth
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a run learned, as arrays; None for an encoding without a table."""
+
+    table: NDArray[np.float64] | None  # n d
+    untrained: NDArray[np.float64] | None  # n d: the table before training
+    maps: NDArray[np.float64]  # layers n n: attention averaged over samples and heads
 
 
 @dataclass(frozen=True)
@@ -63,7 +77,8 @@ class Task(ABC):
     n_outputs: int
     groups: tuple[str, ...]
     headline: ClassVar[str]  # the metric that a summary shows first
-    headline_up: ClassVar[bool]  # whether more of it is better
+    headline_lower_is_better: ClassVar[bool] = False  # an error rather than a score
+    shown: ClassVar[tuple[str, ...]] = ("table/relation", "attention/relation")  # measures that a summary's table has
 
     @abstractmethod
     def __init__(self, config: Any) -> None:
@@ -89,9 +104,10 @@ class Task(ABC):
     def metrics(self, outputs: Tensor, examples: Examples) -> dict[str, float]:
         """Scores of a whole split by name, the headline among them."""
 
-    def learned(self, headline: float) -> bool:
-        """Whether this value of the headline metric on the training set means that it is learned whole."""
-        return False
+    def learned(self, headline: float) -> bool | None:
+        """Whether this value of the headline metric on the training set means that it is learned whole; None for a
+        task whose training set never can be, because part of it is noise."""
+        return None
 
     def score_items(self, model: Transformer, items: Path, human: Path | None = None) -> ItemScores:
         """The model on the items of a file that people have also worked on."""
@@ -100,3 +116,15 @@ class Task(ABC):
     @abstractmethod
     def truth(self) -> Truth:
         """The arrangement that a readable table should show."""
+
+    def measure(self, learned: Learned, rng: np.random.Generator) -> dict[str, float]:
+        """What this task reads from a finished run beyond what is measured of every task's runs, by name."""
+        return {}
+
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Other methods on the same data, and the same measures of other matrices: name -> measurements by name."""
+        return {}
+
+    def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:
+        """The tokens where they are, coloured by each partition (title -> n); None if they cannot be drawn."""
+        return None

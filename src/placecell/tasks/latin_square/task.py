@@ -26,7 +26,7 @@ class LatinSquare(Task):
     """Which symbol goes where the probe is? Cells are tokens: blank, one of four symbols, or the probe."""
 
     headline = "accuracy"
-    headline_up = True
+    shown = ("table/relation", "table/procrustes", "table/probe_row", "attention/relation", "attention/reference")
     groups = CONDITIONS
     n_outputs = ORDER
 

@@ -1,0 +1,199 @@
+"""Masked prediction over a field of values: the task that the simulated and the measured networks share.
+
+A sample is one value for each of n tokens. A share of the tokens is masked (its value hidden, its flag set) and
+the masked values are to be predicted from the others. Nothing in a token says which one it is: that is for the
+positional encoding to learn.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from placecell import analysis
+from placecell.model import Tokens
+from placecell.seeds import numpy_stream
+from placecell.tasks.base import Examples, Learned, Task
+
+Array = NDArray[np.float64]
+NULLS = 1999  # reordered labels that a modularity is compared with: the least p is 1/2000
+
+
+class MaskedField(Task):
+    """Predict the masked values of a sample from the visible ones, at the masked tokens only."""
+
+    headline = "mse"
+    headline_lower_is_better = True
+    shown = (
+        "table/modularity", "table/modularity_signed", "table/segregation", "table/modularity_p", "table/spatial_p",
+        "table/louvain_ari", "table/kmeans_ari", "table/fc", "attention/within",
+    )  # fmt: skip
+    tokens = Tokens("value", 2)  # the value (0 where masked), and 1 where masked
+    n_outputs = 1
+
+    @property
+    @abstractmethod
+    def n_masked(self) -> int:
+        """Masked tokens a sample, the same for all: q."""
+
+    @abstractmethod
+    def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
+        """The samples of each split (N n), standardised, and the group of each (N)."""
+
+    @property
+    @abstractmethod
+    def mask_seed(self) -> int:
+        """Seed of the masks of everything that is scored; those of training batches are drawn afresh."""
+
+    @property
+    def flip(self) -> bool:
+        """Whether training turns the sign of samples at random: fluctuations about a mean know no up or down."""
+        return False
+
+    @cached_property
+    def _fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
+        return self.fields()
+
+    def splits(self) -> dict[str, Examples]:
+        found = {}
+        for split, (values, group) in self._fields.items():
+            masked = random_masks(
+                numpy_stream(self.mask_seed, f"masks/{split}"), len(values), self.n_tokens, self.n_masked
+            )
+            whole = torch.from_numpy(values.astype(np.float32))
+            found[split] = hide(whole, torch.from_numpy(masked), torch.from_numpy(group))
+        return found
+
+    def batch(self, examples: Examples, rows: Tensor, generator: torch.Generator) -> Examples:
+        """The samples of these rows under masks drawn afresh, each with its sign turned or not if `flip` is on."""
+        chosen = examples.take(rows)
+        order = torch.rand(chosen.tokens.shape[:2], generator=generator).argsort(-1)
+        values = field(chosen)
+        if self.flip:
+            sign = 1.0 - 2.0 * torch.randint(2, (len(rows), 1), generator=generator)
+            values = values * sign.to(values.device)
+        return hide(values, order[:, : chosen.read.shape[1]].to(values.device), chosen.group)
+
+    def loss(self, outputs: Tensor, examples: Examples) -> Tensor:
+        return F.mse_loss(outputs[..., 0], examples.targets)
+
+    def metrics(self, outputs: Tensor, examples: Examples) -> dict[str, float]:
+        error = (outputs[..., 0] - examples.targets).double().square().mean(-1)  # b
+        scores = {"mse": float(error.mean())}
+        if len(self.groups) > 1:
+            for index, name in enumerate(self.groups):
+                members = examples.group == index
+                if members.any():
+                    scores[f"mse/{name}"] = float(error[members].mean())
+        return scores
+
+    def fc(self, split: str) -> Array:
+        """The correlation (n n) of the tokens over the samples of a split: functional connectivity, for a brain."""
+        found: Array = np.asarray(np.corrcoef(self._fields[split][0].T))
+        return found
+
+    def other_fc(self) -> dict[str, Array]:
+        """Correlations of the tokens from elsewhere, for a table to be compared with: name -> n n."""
+        return {}
+
+    def spatial_orders(self) -> NDArray[np.intp] | None:
+        """Reorderings of the tokens (m n) that keep neighbours together, for the null of a partition that is smooth in
+        space; None where places are not known, or mean nothing."""
+        return None
+
+    @cached_property
+    def _orders(self) -> dict[str, NDArray[np.intp]]:
+        """The nulls of the modularity: labels in any order, and labels moved over space."""
+        rng = numpy_stream(0, "label orders")
+        found = {"modularity": np.stack([rng.permutation(self.n_tokens) for _ in range(NULLS)])}
+        spatial = self.spatial_orders()
+        return found if spatial is None else found | {"spatial": spatial}
+
+    def measure(self, learned: Learned, rng: np.random.Generator) -> dict[str, float]:
+        """Modules of the learned table by the known ones, blind clusters, agreement with the tokens' correlations, and
+        the share of attention that stays inside a module; the untrained table beside it."""
+        truth = self.truth()
+        labels = truth.labels[truth.partition or ""]
+        found: dict[str, float] = {}
+        if learned.table is not None and learned.untrained is not None and np.ptp(learned.table) > 0:
+            similarity = analysis.row_similarity(learned.table)
+            found |= self._modules("table", similarity, labels)
+            for name, clusters in (
+                ("louvain", analysis.louvain(similarity, rng)),
+                ("kmeans", analysis.kmeans(learned.table, rng)),
+            ):
+                match = analysis.match_labels(clusters, labels)
+                found |= {f"table/{name}_ari": match.ari, f"table/{name}_nmi": match.nmi}
+                found[f"table/{name}_clusters"] = float(match.clusters)
+            for name, fc in {"fc": self.fc("train"), "fc_test": self.fc("test")}.items():
+                found[f"table/{name}"] = analysis.matrix_correlation(similarity, fc)
+            for name, fc in self.other_fc().items():
+                found[f"table/fc_{name}"] = analysis.matrix_correlation(similarity, fc)
+            found |= self._modules("untrained", analysis.row_similarity(learned.untrained), labels)
+        same = labels[:, None] == labels
+        inside = np.array([layer[same & ~np.eye(len(same), dtype=bool)].sum() / len(same) for layer in learned.maps])
+        chance = (same.sum() - len(same)) / len(same) / (len(same) - 1)
+        found["attention/within"] = float(inside.mean())
+        found["attention/within_uniform"] = float(chance)
+        return found | {f"attention/within_layer{i + 1}": float(v) for i, v in enumerate(inside)}
+
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Simpler methods on the same masked samples, and the same measures of the correlations themselves."""
+        given = {split: (field(e).double().numpy(), e.read.numpy()) for split, e in self.splits().items()}
+        predicted = {"mean": analysis.mean_of_training(given["train"][0], given["test"])}
+        predicted["ridge"], penalty = analysis.ridge(given["train"], given["valid"], given["test"])
+        predicted["linear Gaussian"], shrinkage = analysis.linear_gaussian(
+            given["train"][0], given["valid"], given["test"]
+        )
+        test = self.splits()["test"]
+        found = {}
+        for name, values in predicted.items():
+            scores = self.metrics(torch.from_numpy(values)[..., None], test)
+            found[name] = {f"test/{key}": value for key, value in scores.items()}
+        found["ridge"]["penalty"], found["linear Gaussian"]["shrinkage"] = penalty, shrinkage
+        truth = self.truth()
+        labels = truth.labels[truth.partition or ""]
+        for whose, fc in {"training data": self.fc("train"), **self.other_fc()}.items():
+            name = f"correlations of the {whose}"
+            match = analysis.match_labels(analysis.louvain(fc, numpy_stream(0, name)), labels)
+            found[name] = self._modules("table", fc, labels) | {"table/louvain_ari": match.ari}
+            found[name] |= {
+                "table/louvain_nmi": match.nmi,
+                "table/fc": analysis.matrix_correlation(fc, self.fc("train")),
+            }
+        return found
+
+    def _modules(self, of: str, similarity: Array, labels: NDArray[np.int64]) -> dict[str, float]:
+        m = analysis.modules(similarity, labels)
+        found = {"modularity": m.modularity, "modularity_signed": m.signed, "segregation": m.segregation}
+        found |= {"within": m.within, "between": m.between}
+        for name, orders in self._orders.items():
+            found[f"{name}_p"] = analysis.label_test(similarity, labels, orders)[0]
+        return {f"{of}/{name}": value for name, value in found.items()}
+
+
+def n_masked(n: int, share: float) -> int:
+    """The masked tokens of a sample of n: at least one, and never all."""
+    return min(n - 1, max(1, round(share * n)))
+
+
+def random_masks(rng: np.random.Generator, samples: int, n: int, q: int) -> NDArray[np.int64]:
+    """q different tokens for each sample (samples q), each set as likely as any other."""
+    return rng.random((samples, n)).argsort(axis=1)[:, :q].astype(np.int64)
+
+
+def hide(values: Tensor, masked: Tensor, group: Tensor) -> Examples:
+    """Samples (b n) with the tokens `masked` (b q) hidden: tokens (b n 2) are the value and the mask's flag."""
+    flag = torch.zeros_like(values).scatter_(1, masked, 1.0)
+    return Examples(torch.stack((values * (1 - flag), flag), dim=-1), masked, values.gather(1, masked), group)
+
+
+def field(examples: Examples) -> Tensor:
+    """The samples (b n) with nothing hidden."""
+    return examples.tokens[..., 0].scatter(1, examples.read, examples.targets)

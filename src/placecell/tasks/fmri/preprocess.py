@@ -1,0 +1,56 @@
+"""Cleaning of a run's time series: each step off or on by configuration, in a fixed order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import signal
+
+from placecell.errors import InputError
+from placecell.tasks.fmri.config import Config
+
+Array = NDArray[np.float64]
+ORDER = 2  # of the Butterworth filter; run forwards and backwards, so that nothing is delayed
+
+
+def preprocess(series: Array, confounds: Array | None, config: Config, name: str = "series") -> Array:
+    """A run (time n) detrended, cleaned of confounds and the global signal, filtered, and standardised, as configured.
+
+    Confounds and the global signal are filtered in the same way before they are regressed out: a regression on
+    unfiltered ones after a filter would bring the removed frequencies back.
+    """
+    nuisance = [np.ones((len(series), 1))]
+    if config.detrend:
+        nuisance.append(np.linspace(-1, 1, len(series))[:, None])
+    x, others = series - series.mean(0), []
+    if confounds is not None:
+        others.append(confounds - confounds.mean(0))
+    if config.global_signal:
+        others.append(x.mean(1, keepdims=True))
+    if config.detrend:
+        x = signal.detrend(x, axis=0)
+    x = _filtered(x, config)
+    nuisance += [_filtered(signal.detrend(o, axis=0) if config.detrend else o, config) for o in others]
+    if others:
+        regressors = np.concatenate(nuisance, axis=1)
+        if regressors.shape[1] >= len(series):
+            raise InputError(f"{name}: {regressors.shape[1]} confounds for {len(series)} volumes leave nothing over.")
+        x = x - regressors @ np.linalg.lstsq(regressors, x, rcond=None)[0]
+    if config.standardize:
+        spread = x.std(0)
+        gone = np.flatnonzero(spread <= 1e-9 * series.std(0))
+        if len(gone):
+            raise InputError(f"{name}: nothing is left of region {gone[0] + 1} after cleaning.")
+        x = (x - x.mean(0)) / spread
+    return x
+
+
+def _filtered(x: Array, config: Config) -> Array:
+    band = (config.high_pass, config.low_pass)
+    if band == (None, None):
+        return x
+    kind = "bandpass" if None not in band else "highpass" if config.low_pass is None else "lowpass"
+    wanted = [f for f in band if f is not None]
+    sections = signal.butter(ORDER, wanted, kind, fs=1 / config.repetition_time, output="sos")
+    filtered: Array = signal.sosfiltfilt(sections, x, axis=0)
+    return filtered

@@ -1,0 +1,56 @@
+"""The settings of the simulated network."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from placecell.config import option
+from placecell.errors import InputError
+
+
+@dataclass(frozen=True)
+class Config:
+    """Which network is simulated, for how long, and how much of a sample is masked."""
+
+    modules: str = option("5x12", "the modules: 5x12 (five of twelve nodes), or sizes joined by +, such as 10+20+30")
+    radius: float = option(1.3, "spectral radius of each module's block of weights")
+    between: float = option(0.3, "mean size of a weight between modules, of either sign, beside that within")
+    density: float = option(0.1, "share of the weights between modules that are there")
+    noise: float = option(0.5, "standard deviation of the noise")
+    length: int = option(20, "time points of a series; the next one starts anew")
+    mask: float = option(0.5, "share of the nodes masked in a sample")
+    n_train: int = option(8000, "training samples (time points)")
+    n_valid: int = option(1000, "validation samples")
+    n_test: int = option(2000, "test samples")
+    split_seed: int = option(0, "seed of the network, its time series and the masks of held-out samples")
+
+    def __post_init__(self) -> None:
+        for key, least in (("n_train", 2), ("n_valid", 2), ("n_test", 2), ("length", 1)):
+            if getattr(self, key) < least:
+                raise InputError(f"{key} must be at least {least}, not {getattr(self, key)}.")
+        for key in ("radius", "between", "noise"):
+            if not (math.isfinite(getattr(self, key)) and getattr(self, key) >= 0):
+                raise InputError(f"{key} must be a finite number of at least 0, not {getattr(self, key)}.")
+        if self.noise == 0:
+            raise InputError("noise must be above 0: without it a network settles and there is nothing to predict.")
+        if not 0 <= self.density <= 1:
+            raise InputError(f"density must lie between 0 and 1, not {self.density}.")
+        if not 0 < self.mask < 1:
+            raise InputError(f"mask must lie between 0 and 1 (a share of the nodes), not {self.mask}.")
+        sizes(self.modules)
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """The sizes of the modules from `5x12` (five of twelve nodes) or `10+20+30`."""
+    try:
+        if "x" in text:
+            count, size = map(int, text.split("x"))
+            found = (size,) * count
+        else:
+            found = tuple(map(int, text.split("+")))
+    except ValueError:
+        raise InputError(f"modules must be like 5x12 or 10+20+30, not {text!r}.") from None
+    if len(found) < 2 or min(found) < 2:
+        raise InputError(f"modules must be at least two, of at least two nodes each, not {text!r}.")
+    return found

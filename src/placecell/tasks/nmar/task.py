@@ -1,0 +1,58 @@
+"""The simulated network on the library's interface."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placecell.encodings.base import Positions
+from placecell.seeds import numpy_stream
+from placecell.tasks.base import Truth
+from placecell.tasks.fields import MaskedField, n_masked
+from placecell.tasks.nmar.config import Config, sizes
+from placecell.tasks.nmar.simulate import Array, Network, network, simulate
+
+
+class Nmar(MaskedField):
+    """Predict masked nodes of a nonlinear network from the visible ones; its modules are hidden."""
+
+    groups = ("all",)
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.positions = Positions.sequence(sum(sizes(config.modules)))
+
+    @property
+    def n_masked(self) -> int:
+        return n_masked(self.n_tokens, self.config.mask)
+
+    @property
+    def mask_seed(self) -> int:
+        return self.config.split_seed
+
+    @cached_property
+    def network(self) -> Network:
+        c = self.config
+        return network(sizes(c.modules), c.radius, c.between, c.density, numpy_stream(c.split_seed, "network"))
+
+    def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
+        """Series of their own for each split, standardised by the training samples."""
+        c, found = self.config, {}
+        for split, count in {"train": c.n_train, "valid": c.n_valid, "test": c.n_test}.items():
+            rng = numpy_stream(c.split_seed, f"series/{split}")
+            states = simulate(self.network.weights, -(-count // c.length), c.length, c.noise, rng)
+            found[split] = states.reshape(-1, self.n_tokens)[:count]
+        mean, spread = found["train"].mean(0), found["train"].std(0)
+        return {split: ((x - mean) / spread, np.zeros(len(x), dtype=np.int64)) for split, x in found.items()}
+
+    def truth(self) -> Truth:
+        """Two nodes belong together when they are of one module."""
+        modules = self.network.modules
+        together = modules[:, None] == modules
+        np.fill_diagonal(together, False)
+        return Truth(together.astype(float), {"module": modules}, partition="module", spatial=False)
+
+
+TASK = Nmar

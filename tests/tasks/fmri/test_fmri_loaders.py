@@ -1,0 +1,247 @@
+"""One's own data: every format gives the same series, and what cannot be used is refused in one sentence."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from placecell.errors import InputError
+from placecell.tasks.fmri.config import Config
+from placecell.tasks.fmri.datasets import load_regions, load_runs
+from placecell.tasks.fmri.loaders import load_confounds, load_series
+from placecell.train import make_task
+
+TIME, REGIONS = 120, 9
+
+
+@pytest.fixture
+def series() -> np.ndarray:
+    return np.random.default_rng(0).normal(100, 5, (TIME, REGIONS))
+
+
+def table(path: Path, series: np.ndarray, separator: str, names: bool = True) -> None:
+    lines = [separator.join(f"region{i}" for i in range(series.shape[1]))] if names else []
+    lines += [separator.join(repr(float(v)) for v in row) for row in series]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def cifti(path: Path, series: np.ndarray) -> None:
+    nibabel = pytest.importorskip("nibabel")
+    names = [f"p{i}" for i in range(series.shape[1])]
+    voxels = [np.array([[i, 0, 0]]) for i in range(series.shape[1])]
+    parcels = nibabel.cifti2.ParcelsAxis(
+        names, voxels, [{} for _ in names], affine=np.eye(4), volume_shape=(series.shape[1], 1, 1), nvertices={}
+    )
+    axes = (nibabel.cifti2.SeriesAxis(0, 0.72, len(series)), parcels)
+    nibabel.save(nibabel.Cifti2Image(series, header=axes), path)
+
+
+def image(path: Path, atlas: Path, series: np.ndarray) -> None:
+    """A 4D image in which region r is four voxels whose mean is its series, and the atlas of the regions."""
+    nibabel = pytest.importorskip("nibabel")
+    pytest.importorskip("nilearn")
+    t, n = series.shape
+    data, labels = np.zeros((n, 2, 2, t)), np.zeros((n, 2, 2), dtype=np.int32)
+    for region in range(n):
+        labels[region] = region + 1
+        data[region] = series[:, region] + np.array([[-1, 1], [2, -2]])[..., None]
+    nibabel.save(nibabel.Nifti1Image(data, np.eye(4)), path)
+    nibabel.save(nibabel.Nifti1Image(labels, np.eye(4)), atlas)
+
+
+@pytest.mark.parametrize("kind", ["npy", "npy-turned", "npz", "csv", "csv-plain", "tsv", "mat", "mat-turned"])
+def test_every_format_gives_the_same_series(kind: str, tmp_path: Path, series: np.ndarray) -> None:
+    end, _, variant = kind.partition("-")
+    name = "sub-01_task-rest_timeseries.tsv" if end == "tsv" else f"run.{end}"
+    path, given = tmp_path / name, series.T if variant == "turned" else series
+    if end == "npy":
+        np.save(path, given)
+    elif end == "npz":
+        np.savez(path, data=given, tr=0.72)
+    elif end == "mat":
+        savemat(path, {"tc": given, "tr": 0.72, "id": "s1"})
+    else:
+        table(path, given, "\t" if end == "tsv" else ",", variant != "plain")
+    assert load_series(path) == pytest.approx(series)
+
+
+def test_cifti_knows_its_own_orientation(tmp_path: Path, series: np.ndarray) -> None:
+    cifti(tmp_path / "run.ptseries.nii", series)
+    assert load_series(tmp_path / "run.ptseries.nii") == pytest.approx(series, rel=1e-5)
+
+
+def test_a_4d_image_through_an_atlas_is_kept_in_the_cache(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
+    monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
+    path, atlas = tmp_path / "bold.nii.gz", tmp_path / "atlas.nii.gz"
+    image(path, atlas, series)
+    assert load_series(path, atlas=str(atlas)) == pytest.approx(series, rel=1e-5)
+    assert len(list((tmp_path / "cache" / "parcellated").iterdir())) == 1
+    assert load_series(path, atlas=str(atlas)) == pytest.approx(series, rel=1e-5)
+    with pytest.raises(InputError, match="atlas"):
+        load_series(path)
+
+
+def test_the_orientation_is_asked_for_when_it_is_not_plain(tmp_path: Path) -> None:
+    square = np.random.default_rng(1).normal(size=(100, 90))
+    np.save(tmp_path / "run.npy", square)
+    with pytest.raises(InputError, match=r"100 × 90 .* --orientation"):
+        load_series(tmp_path / "run.npy")
+    assert load_series(tmp_path / "run.npy", "time-first").shape == (100, 90)
+    assert load_series(tmp_path / "run.npy", "regions-first").shape == (90, 100)
+    table(tmp_path / "run.csv", square, ",")
+    assert load_series(tmp_path / "run.csv").shape == (100, 90), "names say that columns are regions"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("x.npy", b"not numpy", "NumPy"), ("x.npz", b"PK\x03\x04cut", "NumPy"), ("x.mat", b"not matlab", "MATLAB"),
+        ("x.csv", b"", "empty"), ("x.csv", b"a,b\n1,2\n3\n", "line 3"), ("x.csv", b"1,2\n3,four\n", "'four'"),
+        ("x.tsv", b"a\tb\n", "no numbers"), ("x.ptseries.nii", b"not nifti", "CIFTI"), ("x.xlsx", b"", "expected .npy"),
+        ("x.csv", b"\xff\xfe\x00", "text"),
+    ],
+)  # fmt: skip
+def test_unreadable_files(name: str, content: bytes, word: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=word) as refusal:
+        load_series(tmp_path / name)
+    assert name in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_an_unreadable_image(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
+    monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
+    image(tmp_path / "bold.nii", tmp_path / "atlas.nii", series)
+    (tmp_path / "bold.nii").write_bytes(b"not an image")
+    with pytest.raises(InputError, match=r"bold\.nii: cannot be read"):
+        load_series(tmp_path / "bold.nii", atlas=str(tmp_path / "atlas.nii"))
+
+
+def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    (tmp_path / "y.npy").write_bytes(pickle.dumps([1, 2]))
+    for name in ("x.npy", "y.npy"):
+        with pytest.raises(InputError, match="a pickle"):
+            load_series(tmp_path / name)
+
+
+def test_a_mat_file_without_a_matrix(tmp_path: Path) -> None:
+    savemat(tmp_path / "x.mat", {"name": "subject", "tr": 0.72})
+    with pytest.raises(InputError, match="no matrix"):
+        load_series(tmp_path / "x.mat")
+    savemat(tmp_path / "y.mat", {"a": np.ones((9, 100)), "b": np.ones((9, 100))})
+    with pytest.raises(InputError, match="several matrices"):
+        load_series(tmp_path / "y.mat")
+
+
+def own(tmp_path: Path, **more: object) -> Config:
+    given = {"train_files": str(tmp_path / "train*.npy"), "test_files": str(tmp_path / "test.npy")} | more
+    return Config(dataset="files", **given)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(2)
+    for name in ("train1", "train2", "test"):
+        np.save(tmp_path / f"{name}.npy", rng.normal(1000, 10, (TIME, REGIONS)))
+    return tmp_path
+
+
+def test_own_files_make_a_task(runs: Path) -> None:
+    (runs / "nets.txt").write_text("\n".join(["a"] * 4 + ["b"] * 5))
+    (runs / "xyz.txt").write_text("\n".join(f"{i} {i * i} {-i}" for i in range(REGIONS)))
+    config = own(runs, networks=str(runs / "nets.txt"), centroids=str(runs / "xyz.txt"))
+    task = make_task(_run_config(config))
+    assert {split: len(e) for split, e in task.splits().items()} == {
+        "train": 2 * (120 - 12 - 20),
+        "valid": 24,
+        "test": 120,
+    }
+    assert task.truth().labels["network"].tolist() == [0] * 4 + [1] * 5
+    assert task.positions.axes == 3
+    blind = make_task(_run_config(own(runs)))
+    assert blind.positions.axes == 1
+    assert len(set(blind.truth().labels["network"].tolist())) > 1, "communities of the training data"
+
+
+def _run_config(data: Config):
+    from placecell.config import RunConfig
+
+    return RunConfig("fmri", data)
+
+
+def broken(series: np.ndarray, how: str) -> np.ndarray:
+    bad = series.copy()
+    if how == "nan":
+        bad[3, 4] = np.nan
+    elif how == "constant":
+        bad[:, 2] = 7.0
+    elif how == "duplicate":
+        bad[:, 6] = 3 * bad[:, 1] + 2
+    elif how == "short":
+        bad = bad[:30]
+    elif how == "regions":
+        bad = bad[:, :-1]
+    return bad
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("nan", r"train2\.npy: region 5 .* not finite"), ("constant", r"train2\.npy: region 3 is constant"),
+        ("duplicate", r"train2\.npy: regions 2 and 7 are duplicates"),
+        ("short", r"train2\.npy: 30 volumes; at least 50"), ("regions", r"train2\.npy: 8 regions; .*train1\.npy has 9"),
+    ],
+)  # fmt: skip
+def test_series_that_cannot_be_used_are_refused_before_training(how: str, words: str, runs: Path) -> None:
+    np.save(runs / "train2.npy", broken(np.load(runs / "train2.npy"), how))
+    with pytest.raises(InputError, match=words) as refusal:
+        load_runs(own(runs))
+    assert "\n" not in str(refusal.value)
+
+
+def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
+    (runs / "nets.txt").write_text("a\nb\n")
+    with pytest.raises(InputError, match="2 labels for 9 regions"):
+        load_regions(own(runs, networks=str(runs / "nets.txt")))
+    (runs / "nets.txt").write_text("a\n" * 9)
+    with pytest.raises(InputError, match="every region"):
+        load_regions(own(runs, networks=str(runs / "nets.txt")))
+    (runs / "xyz.txt").write_text("1 2\n" * 9)
+    with pytest.raises(InputError, match="x, y, z"):
+        load_regions(own(runs, centroids=str(runs / "xyz.txt")))
+    with pytest.raises(InputError, match="no such file"):
+        load_runs(own(runs, test_files=str(runs / "missing*.npy")))
+    with pytest.raises(InputError, match="tested on as well"):
+        load_runs(own(runs, test_files=str(runs / "train1.npy")))
+
+
+def test_confounds_beside_a_run(tmp_path: Path) -> None:
+    run = tmp_path / "sub-02_task-rest_timeseries.tsv"
+    run.touch()
+    for subject in ("01", "02"):
+        rows = "\n".join(f"{i if i else 'n/a'}\t{subject}" for i in range(4))
+        (tmp_path / f"sub-{subject}_task-rest_confounds.tsv").write_text(f"dx\twho\n{rows}\n")
+    found = load_confounds(run, "*_confounds.tsv", 4)
+    assert found.tolist() == [[0, 2], [1, 2], [2, 2], [3, 2]]
+    with pytest.raises(InputError, match="4 rows for the 5 volumes"):
+        load_confounds(run, "*_confounds.tsv", 5)
+    with pytest.raises(InputError, match="expected one file"):
+        load_confounds(run, "*_motion.tsv", 4)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"mask": 0.0}, "mask"), ({"valid_share": 0.9}, "valid_share"), ({"low_pass": 5.0}, "low_pass"),
+        ({"high_pass": 0.1, "low_pass": 0.05}, "below low_pass"), ({"dataset": "files"}, "--train-files"),
+        ({"atlas": "x.nii"}, "--dataset files"), ({"repetition_time": 0.0}, "repetition_time"),
+    ],
+)  # fmt: skip
+def test_bad_settings(change: dict[str, object], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        Config(**change)  # type: ignore[arg-type]
