@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ def serve(args: argparse.Namespace, options: dict[str, Any]) -> int:
         else:
             print(f"{address} follows {args.folder}; Ctrl-C ends it")
         sys.stdout.flush()
+        for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts what is in the background without Ctrl-C
+            signal.signal(number, signal.default_int_handler)
         try:
             server.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
