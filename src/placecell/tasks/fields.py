@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,19 +38,22 @@ class MaskedField(Task):
     tokens = Tokens("value", 2)  # the value (0 where masked), and 1 where masked
     n_outputs = 1
 
+    config: Any  # the task's own, with `mask` (a share of the tokens) and `split_seed`
+
     @property
-    @abstractmethod
     def n_masked(self) -> int:
         """Masked tokens a sample, the same for all: q."""
+        return n_masked(self.n_tokens, self.config.mask)
 
     @abstractmethod
     def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
         """The samples of each split (N n), standardised, and the group of each (N)."""
 
     @property
-    @abstractmethod
     def mask_seed(self) -> int:
         """Seed of the masks of everything that is scored; those of training batches are drawn afresh."""
+        seed: int = self.config.split_seed
+        return seed
 
     @property
     def flip(self) -> bool:

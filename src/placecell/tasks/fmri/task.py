@@ -16,7 +16,7 @@ from placecell.encodings.base import Positions
 from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth
-from placecell.tasks.fields import NULLS, MaskedField, n_masked
+from placecell.tasks.fields import NULLS, MaskedField
 from placecell.tasks.fmri.config import Config
 from placecell.tasks.fmri.datasets import Regions, Run, load_regions, load_runs
 from placecell.tasks.fmri.fetch import folder_of
@@ -36,14 +36,6 @@ class Fmri(MaskedField):
         self.config = config
         self.regions: Regions = load_regions(config)
         self.positions = positions(self.regions)
-
-    @property
-    def n_masked(self) -> int:
-        return n_masked(self.n_tokens, self.config.mask)
-
-    @property
-    def mask_seed(self) -> int:
-        return self.config.split_seed
 
     @property
     def flip(self) -> bool:

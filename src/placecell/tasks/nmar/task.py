@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from placecell.encodings.base import Positions
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth
-from placecell.tasks.fields import MaskedField, n_masked
+from placecell.tasks.fields import MaskedField
 from placecell.tasks.nmar.config import Config, sizes
 from placecell.tasks.nmar.simulate import Array, Network, network, simulate
 
@@ -23,14 +23,6 @@ class Nmar(MaskedField):
     def __init__(self, config: Config) -> None:
         self.config = config
         self.positions = Positions.sequence(sum(sizes(config.modules)))
-
-    @property
-    def n_masked(self) -> int:
-        return n_masked(self.n_tokens, self.config.mask)
-
-    @property
-    def mask_seed(self) -> int:
-        return self.config.split_seed
 
     @cached_property
     def network(self) -> Network:
