@@ -107,6 +107,7 @@ class SweepProgress:
         self.left = sum(config.train.steps for config in configs)  # steps of the runs that have not ended
         self.done, self.trained = 0, 0  # runs that have ended; steps that were made for them here
         self.begun: dict[str, int] = {}  # the step at which a running one was first seen
+        self.steps: dict[str, int] = {}  # and where it is now
         self.start = time.monotonic()
         self.console = Console(stderr=True)
         self.live = Live(console=self.console, transient=True) if self.console.is_terminal and not quiet else None
@@ -128,34 +129,35 @@ class SweepProgress:
         self.left -= outcome.config.train.steps
         if not outcome.reused and outcome.result is not None:
             self.trained += outcome.result.step - self.begun.pop(outcome.config.name, 0)
+        self.steps.pop(outcome.config.name, None)
         if self.quiet:
             return
         score = f", test {outcome.headline:.4f}" if outcome.headline is not None else f" ({outcome.message})"
         how = "reused" if outcome.reused else outcome.status
-        text = f"[{self.done}/{self.total}] {self.label(outcome.config)}: {how}{score}{self._times(self.left)}"
+        text = f"[{self.done}/{self.total}] {self.label(outcome.config)}: {how}{score}{self._times()}"
         if self.live:
             self.live.console.print(text, highlight=False, markup=False)
         else:
             print(text, file=sys.stderr, flush=True)
 
     def on_tick(self, tally: Tally) -> None:
-        if self.live is None:
-            return
+        self.steps = dict(tally.steps)
         for name, step in tally.steps.items():
             self.begun.setdefault(name, step)
-        here = {name: step - self.begun[name] for name, step in tally.steps.items()}
+        if self.live is None:
+            return
         counts = Counter("reused" if o.reused else o.status for o in tally.outcomes)
         words = [f"{n} {status}" for status, n in counts.items()] + [f"{len(tally.running)} running"]
         waiting = self.total - self.done - len(tally.running)
-        times = self._times(self.left - sum(tally.steps.values()), sum(here.values()))
         table = Table.grid(padding=(0, 2))
         for name, config in tally.running.items():
             step, steps = tally.steps.get(name, 0), config.train.steps
             table.add_row(self.label(config), ProgressBar(total=steps, completed=step, width=24), f"{step}/{steps}")
-        self.live.update(Group(table, Text(f"{', '.join(words)}, {waiting} waiting{times}")))
+        self.live.update(Group(table, Text(f"{', '.join(words)}, {waiting} waiting{self._times()}")))
 
-    def _times(self, left: int, running: int = 0) -> str:
-        elapsed, trained = time.monotonic() - self.start, self.trained + running
+    def _times(self) -> str:
+        elapsed, left = time.monotonic() - self.start, self.left - sum(self.steps.values())
+        trained = self.trained + sum(step - self.begun[name] for name, step in self.steps.items())
         if self.done == self.total or trained == 0:
             return f" ({elapsed:.0f} s)"
         return f" ({elapsed:.0f} s, about {elapsed / trained * left:.0f} s left)"
