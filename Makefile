@@ -38,6 +38,8 @@ bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[bench]"
 	$(BIN)/python benchmarks/train_step.py
 	$(BIN)/python benchmarks/puzzles.py
+	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/ntk.py
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'placecell needs Python 3.11 or newer; set PYTHON=python3.x')"

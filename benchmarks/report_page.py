@@ -48,6 +48,7 @@ def opening(browser: Browser, path: Path) -> tuple[float, float, float]:
     drawn = page.evaluate(
         "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now()))))"
     )
+    page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
     text = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
     found = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
     page.close()
