@@ -132,8 +132,9 @@ def _not_converged(n: Numbers) -> Diagnosis | None:
         return Diagnosis("not converged", seen, "more --steps.")
     if n.up and n.learned is not None:
         seen = f"training {n.train:.3f} at the end, and the loss no longer falls."
-        advice = "more --steps, another --lr, a wider model, or an encoding that can express the relation."
-        return Diagnosis("not converged", seen, advice)
+        return Diagnosis(
+            "not converged", seen, "another --lr, a wider model, or an encoding that can express the relation."
+        )
     return None
 
 
