@@ -247,6 +247,8 @@ BAD = [
     (["--threads", "two"], ["--threads"]),
     (["--device", "tpu"], ["tpu"]),
     (["--lr", "nan"], ["lr"]),
+    (["--output-scale", "0"], ["output_scale", "0"]),
+    (["--weight-scale", "-1"], ["weight_scale", "-1"]),
     (["--sigma"], ["--sigma"]),
     (["--config", "absent.toml"], ["absent.toml"]),
     (["--conditions", "1v9s"], ["1v9s"]),
@@ -287,6 +289,9 @@ def test_bad_words_get_the_nearest(cli, tmp_path: Path, argv: list[str], words: 
         ("[model\n", ["TOML"]),
         ("task = 'another'\n", ["another"]),
         ("task = 3\n", ["task"]),
+        ("extends = 'quik'\n", ["quik", "'quick'"]),
+        ("extends = 3\n", ["extends", "3"]),
+        ("extends = 'controls'\n", ["extends", "controls"]),
     ],
 )
 def test_bad_config_files(cli, tmp_path: Path, text: str, words: list[str]) -> None:

@@ -346,6 +346,15 @@ def test_presets_load(task: str, preset: str) -> None:
     assert tomllib.loads(tasks.presets(task)[preset]).get("about")
 
 
+def test_a_preset_that_extends_another_differs_only_where_it_says(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text("extends = 'quick'\n[train]\nsteps = 7\n[sweep]\nseeds = 2\n")
+    config, plan = base_config(TASK, config=tmp_path / "mine.toml")
+    quick, _ = base_config(TASK, "quick")
+    assert config == quick.override({"steps": 7})
+    assert config != quick
+    assert plan == {"seeds": 2}  # the sweep is its own
+
+
 def test_configurations_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         BASE.seed = 3

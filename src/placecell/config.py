@@ -60,6 +60,8 @@ class ModelConfig:
     norm: Literal["pre", "post"] = option("post", "layer norm before or after each block")
     activation: Literal["gelu", "relu"] = option("relu", "activation of the MLP")
     token_sigma: float = option(0.25, "standard deviation of the initial symbol embeddings")
+    weight_scale: float | None = option(None, "factor on the initial weights of the layers (default: 1)")
+    output_scale: float | None = option(None, "factor α on the outputs; large α with a small lr is lazy (default: 1)")
 
     def __post_init__(self) -> None:
         for key in ("width", "depth", "heads"):
@@ -68,9 +70,12 @@ class ModelConfig:
             self.width % self.heads == 0,
             f"the width must be divisible by the heads: width {self.width}, heads {self.heads}.",
         )
-        for name in ("mlp_ratio", "token_sigma"):
+        for name in ("mlp_ratio", "token_sigma", "weight_scale", "output_scale"):
             value = getattr(self, name)
-            _require(math.isfinite(value) and value > 0, f"{name} must be a finite number above 0, not {value}.")
+            _require(
+                value is None or (math.isfinite(value) and value > 0),
+                f"{name} must be a finite number above 0, not {value}.",
+            )
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,12 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from placecell.config import EncodingConfig, ModelConfig
 from placecell.encodings import NoPE, Positions, available, build
 from placecell.errors import InputError
+from placecell.model import build_model
 from placecell.model.encoder import Encoder, Tokens, Transformer
+from placecell.seeds import torch_stream
 
 B, N, D, SYMBOLS, OUTPUTS = 3, 6, 16, 5, 4
 POS = Positions.grid(2, 3)
@@ -167,3 +170,23 @@ def test_transformer_refuses_bad_input() -> None:
             model(draw(B, N), POS, read)
     with pytest.raises(InputError, match="did you mean 'symbol'"):
         Transformer(Tokens("symbl", 3), NoPE(), Encoder(D), D, OUTPUTS)  # type: ignore[arg-type]
+
+
+def built(**settings: float) -> Transformer:
+    streams = {"weights": torch_stream(3, "weights"), "pe": torch_stream(3, "pe")}
+    config = ModelConfig(width=D, depth=2, **settings)  # type: ignore[arg-type]
+    return build_model(Tokens("symbol", SYMBOLS), POS, OUTPUTS, config, EncodingConfig(sigma=0.5), **streams)
+
+
+def test_output_scale_multiplies_the_outputs_alone() -> None:
+    plain, scaled = built(), built(output_scale=4.0)
+    assert all(torch.equal(p, scaled.state_dict()[name]) for name, p in plain.state_dict().items())
+    expected = 4.0 * plain(draw(B, N), POS).outputs
+    torch.testing.assert_close(scaled(draw(B, N), POS).outputs, expected, rtol=0, atol=0)
+
+
+def test_weight_scale_multiplies_the_layers_alone() -> None:
+    plain, scaled = built().state_dict(), built(weight_scale=2.0).state_dict()
+    for name, weight in plain.items():
+        inside = name.startswith("encoder.") and "norm" not in name
+        assert torch.equal(scaled[name], 2 * weight if inside else weight), name

@@ -111,7 +111,9 @@ class Output(NamedTuple):
 class Transformer(nn.Module):
     """Token embedding, positional encoding, encoder and readout: tokens in, outputs at the tokens read."""
 
-    def __init__(self, tokens: Tokens, encoding: Encoding, encoder: Encoder, d: int, n_outputs: int) -> None:
+    def __init__(
+        self, tokens: Tokens, encoding: Encoding, encoder: Encoder, d: int, n_outputs: int, output_scale: float = 1.0
+    ) -> None:
         super().__init__()
         if tokens.kind not in KINDS:
             raise unknown("kind of token", tokens.kind, KINDS)
@@ -120,6 +122,7 @@ class Transformer(nn.Module):
         self.encoding = encoding
         self.encoder = encoder
         self.readout = nn.Linear(d, n_outputs)
+        self.output_scale = output_scale
 
     def forward(self, tokens: Tensor, pos: Positions, read: Tensor | None = None, maps: bool = False) -> Output:
         """Tokens (b n, or b n f for values) and the tokens to read (b q) -> outputs (b q o)."""
@@ -130,7 +133,8 @@ class Transformer(nn.Module):
             raise InputError(f"read must list tokens for each of the {b} samples (b q), not {tuple(read.shape)}.")
         x = self.encoding.embed(self.embedding(tokens), pos)
         y, seen = self.encoder(x, self.encoding, pos, read, maps)
-        return Output(self.readout(y), seen)
+        outputs = self.readout(y)
+        return Output(outputs if self.output_scale == 1.0 else self.output_scale * outputs, seen)
 
     @torch.no_grad()
     def table(self, pos: Positions) -> Tensor | None:

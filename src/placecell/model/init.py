@@ -16,13 +16,18 @@ from placecell.model.encoder import Encoder, Tokens, Transformer
 
 
 def initialise(
-    model: Transformer, weights: torch.Generator, pe: torch.Generator, token_sigma: float = 0.25
+    model: Transformer,
+    weights: torch.Generator,
+    pe: torch.Generator,
+    token_sigma: float = 0.25,
+    weight_scale: float = 1.0,
 ) -> Transformer:
-    """Draw every weight: linear layers from U(±1/√fan-in), symbol embeddings from N(0, token_sigma²).
+    """Draw every weight: linear layers from U(±1/√fan-in), those of the encoder's layers times weight_scale; symbol
+    embeddings from N(0, token_sigma²).
 
     The encoding draws its own from `pe` and is touched by nothing else, so σ stays what was asked for.
     """
-    inside = set(model.encoding.modules())
+    inside, layers = set(model.encoding.modules()), set(model.encoder.modules())
     plain: dict[str, Any] = {"dtype": torch.float32, "device": "cpu"}  # whatever torch's defaults are
     with torch.no_grad():
         for module in model.modules():
@@ -32,6 +37,8 @@ def initialise(
                 bound = module.in_features**-0.5
                 for part in (module.weight, module.bias):
                     part.copy_(torch.empty(part.shape, **plain).uniform_(-bound, bound, generator=weights))
+                    if module in layers and weight_scale != 1.0:
+                        part.mul_(weight_scale)
             elif isinstance(module, nn.Embedding):
                 fill_normal(module.weight, token_sigma, weights)
             elif isinstance(module, nn.LayerNorm):
@@ -62,8 +69,8 @@ def build_model(
             **{f.name: getattr(encoding, f.name) for f in fields(encoding) if f.name != "name"},
         )
         encoder = Encoder(config.width, config.depth, config.heads, config.mlp_ratio, config.norm, config.activation)
-        model = Transformer(tokens, part, encoder, config.width, n_outputs)
-    return initialise(model.to_empty(device="cpu"), weights, pe, config.token_sigma)
+        model = Transformer(tokens, part, encoder, config.width, n_outputs, config.output_scale or 1.0)
+    return initialise(model.to_empty(device="cpu"), weights, pe, config.token_sigma, config.weight_scale or 1.0)
 
 
 def resolve(config: EncodingConfig, axes: int) -> EncodingConfig:

@@ -70,15 +70,17 @@ def numbers(result: RunResult, moved: float = math.nan, consistency: float = mat
     """What a diagnosis looks at, from a run's metrics."""
     task = tasks.load(result.config.task)(result.config.data)
     train = result.final("train", task.headline)
+    losses = {r.step: r.value for r in result.rows if (r.split, r.name) == ("train", "loss")}
+    pulls = {r.step: r.value for r in result.rows if (r.split, r.name) == ("train", "table_gradient")}
     return Numbers(
         status=result.status,
         up=more_is_better(task),
         train=train,
         test=result.final("test", task.headline),
         learned=task.learned(train),
-        loss=[r.value for r in result.rows if (r.split, r.name) == ("train", "loss")],
+        loss=list(losses.values()),
         moved=moved,
-        gradient=[r.value for r in result.rows if (r.split, r.name) == ("train", "table_gradient")],
+        gradient=[pulls[step] for step in losses if step in pulls],
         consistency=consistency,
         seeds=seeds,
     )

@@ -68,7 +68,7 @@ def label(config: RunConfig, keys: Sequence[str]) -> str:
     words = [config.encoding.name]
     for key in keys:
         value = flat.get(key)
-        if key == "encoding.name" or (value is None and key.startswith("encoding.")):
+        if key == "encoding.name" or value is None:  # None is a default, or what this encoding does not read
             continue
         name = key.split(".")[-1]
         words.append({"sigma": f"σ={value}", "axes": f"{value}D"}.get(name, f"{name}={value}"))

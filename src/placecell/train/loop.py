@@ -162,14 +162,17 @@ def fit(
         state.step += 1
         now = time.perf_counter()
         state.seconds, last = state.seconds + now - last, now
-        if state.step & (state.step - 1) == 0:  # powers of two: what matters in training happens on a log scale
+        power_of_two = state.step & (state.step - 1) == 0  # what matters in training happens on a log scale
+        evaluation = state.step % config.eval_every == 0 or state.step == config.steps
+        if power_of_two:
             take_snapshot(model, positions, state, config.snapshots)
-        if state.step % config.eval_every == 0 or state.step == config.steps:
-            new = evaluate_splits(model, task, scored, positions, state.step)
-            state.rows += new
+        if power_of_two or evaluation:
             gradient = table_gradient(model)
             if gradient is not None:
                 state.rows.append(Row(state.step, "train", "table_gradient", gradient))
+        if evaluation:
+            new = evaluate_splits(model, task, scored, positions, state.step)
+            state.rows += new
             watched = next(r.value for r in new if (r.split, r.name) == (config.patience_split, "loss"))
             state.stale = 0 if watched < state.best else state.stale + 1
             state.best = min(state.best, watched)
