@@ -30,6 +30,7 @@ EXAMPLES = """Positional encodings that transformers learn and people can read.
   placecell sweep latin_square                     the finding: all encodings, several σ and seeds
   placecell status runs/latin_square-quick         how it stands, at any time
   placecell analyse runs/latin_square-quick        what the sweep found, as tables and figures
+  placecell analyse FOLDER --lazy-rich             was it lazy or rich learning? kernels and weights of the runs
   placecell report runs/latin_square-quick         the same as one page; --live follows a running sweep
   placecell transplant latin_square                is it the table that generalises?
   placecell evaluate RUN --items taskData.mat      a trained model beside people
@@ -140,7 +141,16 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     status = verb("status", verbs_store.status_verb, "how a sweep stands", "FOLDER [--json]")
     export = verb("export", verbs_store.export_verb, "runs as tidy tables", "FOLDER [--to csv|parquet] [--out FOLDER]")
     export.add_argument("--to", default="csv", metavar="FORMAT", help="csv or parquet (default: csv)")
-    analyse = verb("analyse", verbs.analyse_verb, "what a sweep found", "FOLDER [--out FOLDER]")
+    analyse = verb("analyse", verbs.analyse_verb, "what a sweep found", "FOLDER [--lazy-rich] [--out FOLDER]")
+    analyse.add_argument(
+        "runs", type=Path, nargs="+", metavar="FOLDER", help="a folder of runs; with --lazy-rich several, or runs"
+    )
+    about = "measure tangent kernels and weights: was it lazy or rich learning? (full with --snapshots weights)"
+    analyse.add_argument("--lazy-rich", action="store_true", help=about)
+    analyse.add_argument("--probes", default="128", metavar="N", help="test samples of a kernel (default: 128)")
+    about = "training samples that a linear model of the kernel learns from (default: 384)"
+    analyse.add_argument("--learn", default="384", metavar="N", help=about)
+    analyse.add_argument("--budget", default="2", metavar="X", help="memory of a kernel in GB (default: 2)")
     report = verb("report", verbs_report.report_verb, "one page that shows it", "FOLDER [-o FILE] [--live]")
     about = "the page (default: report.html in the folder of runs)"
     report.add_argument("-o", dest="out", metavar="FILE", default=argparse.SUPPRESS, help=about)
@@ -151,7 +161,7 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     report.add_argument("--port", default="0", metavar="N", help="port of --live (default: any that is free)")
     figures = verb("figures", verbs_report.figures_verb, "figures for a paper", "FOLDER [--to pdf|svg|png]")
     figures.add_argument("--to", choices=("pdf", "svg", "png"), default="pdf", help="format (default: pdf)")
-    for reader in (status, export, analyse, report, figures):
+    for reader in (status, export, report, figures):
         reader.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
     evaluate = verb("evaluate", verbs.evaluate_verb, "score finished runs", "RUN ... [--items FILE] [--human FILE]")
     evaluate.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folder of a finished run")

@@ -173,11 +173,23 @@ def evaluate_verb(args: argparse.Namespace) -> int:
 
 
 def analyse_verb(args: argparse.Namespace) -> int:
-    """Measure every finished run of a folder and say what the sweep found: tables as CSV, figures, a summary."""
+    """Measure every finished run of a folder and say what the sweep found: tables as CSV, figures, a summary. With
+    --lazy-rich: how far tangent kernel, table and weights went from where they began, of runs or folders of runs."""
     setup_torch(args)
-    from placecell.report import analyse
+    if len(args.runs) > 1 and not (args.lazy_rich and args.out):
+        raise InputError("several folders are measured together with --lazy-rich and --out FOLDER only; give one.")
+    out = Path(args.out) if args.out else args.runs[0] / "analysis"
+    if args.lazy_rich:
+        from placecell.report.build import analyse_lazy_rich
+        from placecell.report.lazy_rich import Sizes
 
-    written = analyse(args.folder, Path(args.out) if args.out else args.folder / "analysis", quiet=args.json)
+        counts = {name: coerce(getattr(args, name), int, f"--{name}") for name in ("probes", "learn")}
+        sizes = Sizes(**counts, budget=1e9 * coerce(args.budget, float, "--budget"))
+        written = analyse_lazy_rich(args.runs, out, sizes, quiet=args.json)
+    else:
+        from placecell.report import analyse
+
+        written = analyse(args.runs[0], out, quiet=args.json)
     if args.json:
         print_json(written.facts)
     else:

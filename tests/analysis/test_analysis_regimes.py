@@ -10,6 +10,8 @@ from sklearn.kernel_ridge import KernelRidge
 
 from placecell.analysis.regimes import (
     centred,
+    choose_ridge,
+    half_way,
     kernel_distance,
     kernel_ridge,
     linear_cka,
@@ -91,3 +93,29 @@ def test_kernel_ridge_is_that_of_scikit_learn(seed: int) -> None:
     found = kernel_ridge(kernel, test, y, ridge=0.1)
     other = KernelRidge(alpha=0.1 * np.trace(kernel) / 10, kernel="precomputed").fit(kernel, y - y.mean(0))
     np.testing.assert_allclose(found, other.predict(test) + y.mean(0), atol=1e-8)
+
+
+@given(seeds)
+def test_the_ridge_chosen_leaves_the_smallest_error_out(seed: int) -> None:
+    """The closed form of the leave-one-out error against leaving each sample out. Targets are centred on the mean of
+    all samples in both, as the closed form has it."""
+    kernel = gram(seed, n=9, d=9)
+    targets = numpy_stream(seed, "y").normal(size=(9, 2))
+    targets -= targets.mean(0)
+    ridges, scale = (1e-2, 1e-1, 1.0, 10.0), np.trace(kernel) / 9
+    errors = []
+    for ridge in ridges:
+        found = 0.0
+        for i in range(9):
+            rest = np.delete(np.arange(9), i)
+            system = kernel[np.ix_(rest, rest)] + ridge * scale * np.eye(8)
+            found += np.square(kernel[i, rest] @ np.linalg.solve(system, targets[rest]) - targets[i]).sum()
+        errors.append(found)
+    assert choose_ridge(kernel, targets, ridges) == ridges[int(np.argmin(errors))]
+
+
+def test_half_way_is_where_a_curve_has_made_half_of_its_way() -> None:
+    assert half_way([0, 1, 3, 7], [0.0, 0.2, 0.4, 1.0]) == pytest.approx(np.exp(np.log(4) + np.log(2) / 6) - 1)
+    assert half_way([0, 1, 3], [2.0, 1.0, 0.0]) == pytest.approx(1)  # falling counts as well as rising
+    assert half_way([0, 1, 3], [0.0, 1.0, 0.9]) == pytest.approx(np.sqrt(2) - 1)  # half of the farthest
+    assert np.isnan(half_way([0, 1], [1.0, 1.0]))

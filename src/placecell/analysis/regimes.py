@@ -6,6 +6,7 @@ regime bends it towards the task.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy import linalg
 from placecell.errors import InputError
 
 Array = NDArray[np.float64]
+RIDGES = tuple(10.0**k for k in range(-6, 2))
 
 
 def kernel_distance(before: Array, after: Array) -> float:
@@ -76,6 +78,34 @@ def kernel_ridge(train: Array, test: Array, targets: Array, ridge: float) -> Arr
     mean = targets.mean(0)
     system = train + ridge * np.trace(train) / n * np.eye(n)
     return test @ linalg.solve(system, targets - mean, assume_a="pos") + mean
+
+
+def choose_ridge(train: Array, targets: Array, ridges: Sequence[float] = RIDGES) -> float:
+    """The ridge with the smallest leave-one-out error (Σ (α_i / [(K + λ)⁻¹]_ii)², with α the coefficients)."""
+    n = len(train)
+    values, vectors = linalg.eigh((train + train.T) / 2)
+    rotated = vectors.T @ (targets - targets.mean(0))
+
+    def error(ridge: float) -> float:
+        inverse = 1 / (np.maximum(values, 0) + ridge * np.trace(train) / n)
+        coefficients = vectors @ (inverse[:, None] * rotated)
+        return float(np.square(coefficients / ((vectors**2) @ inverse)[:, None]).sum())
+
+    return min(ridges, key=error)
+
+
+def half_way(steps: Sequence[int], values: Sequence[float]) -> float:
+    """The step (between two, on a logarithmic scale of 1 + step) at which a curve has made half of its way from its
+    first to its farthest value; NaN for a curve that stays where it is."""
+    curve = np.asarray(values, float) - values[0]
+    curve /= curve[np.abs(curve).argmax()] or np.nan
+    at = np.flatnonzero(curve >= 0.5)
+    if not len(at):
+        return float("nan")
+    i = int(at[0])
+    share = (0.5 - curve[i - 1]) / (curve[i] - curve[i - 1])
+    logs = np.log1p(np.asarray(steps, float))
+    return float(np.expm1(logs[i - 1] + share * (logs[i] - logs[i - 1])))
 
 
 def _same_shape(before: Array, after: Array) -> None:

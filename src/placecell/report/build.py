@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placecell import analysis, files
 from placecell.errors import InputError
+from placecell.report.lazy_rich import Sizes, lazy_rich
 from placecell.report.store import known_measures
 from placecell.report.summary import Summary, measure, more_is_better, summarise
 from placecell.seeds import numpy_stream
 from placecell.sweep import load_store
 from placecell.sweep.store import columns
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NEEDS_MATPLOTLIB = "figures need matplotlib; install it with: pip install 'placecell[report]'"
 
 
 @dataclass(frozen=True)
@@ -33,14 +40,8 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
     try:
         from placecell.report import figures, networks
     except ImportError:
-        raise InputError("figures need matplotlib; install it with: pip install 'placecell[report]'") from None
-
-    def on_run(done: int, total: int) -> None:
-        if not quiet:
-            end = "\n" if done == total or not sys.stderr.isatty() else "\r"
-            print(f"measured {done} of {total} runs", end=end, file=sys.stderr, flush=True)
-
-    summary = summarise(folder, on_run=on_run)
+        raise InputError(NEEDS_MATPLOTLIB) from None
+    summary = summarise(folder, on_run=_progress(quiet))
     files.make_folder(out)
     facts = findings(summary)
     text = as_text(facts)
@@ -55,12 +56,45 @@ def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
         "training": figures.fig_training(summary),
         **networks.pictures(summary),
     }
+    return Written(text, facts, paths + _write_pictures(made, out))
+
+
+def analyse_lazy_rich(paths: Sequence[Path], out: Path, sizes: Sizes, quiet: bool = False) -> Written:
+    """Measure how lazily or richly the finished runs of `paths` learned, and write lazy_rich.csv (every measurement),
+    lazy_rich_summary.csv, lazy_rich.md and figures."""
+    try:
+        from placecell.report import lazy_figures
+    except ImportError:
+        raise InputError(NEEDS_MATPLOTLIB) from None
+    found = lazy_rich(paths, sizes, on_run=_progress(quiet))
+    files.make_folder(out)
+    rows, text = lazy_figures.summary_rows(found), lazy_figures.as_text(found)
+    files.write_bytes(out / "lazy_rich.csv", files.csv_bytes(columns([fact._asdict() for fact in found.facts])))
+    files.write_bytes(out / "lazy_rich_summary.csv", files.csv_bytes(columns(rows)))
+    files.write_text(out / "lazy_rich.md", text + "\n")
+    written = [out / name for name in ("lazy_rich.md", "lazy_rich_summary.csv", "lazy_rich.csv")]
+    return Written(text, {"measures": rows}, written + _write_pictures(lazy_figures.figures(found), out))
+
+
+def _progress(quiet: bool) -> Callable[[int, int], None]:
+    """A line that counts runs, on a terminal; one a run elsewhere."""
+
+    def on_run(done: int, total: int) -> None:
+        if not quiet:
+            end = "\n" if done == total or not sys.stderr.isatty() else "\r"
+            print(f"measured {done} of {total} runs", end=end, file=sys.stderr, flush=True)
+
+    return on_run
+
+
+def _write_pictures(made: Mapping[str, Figure], out: Path) -> list[Path]:
+    paths = []
     for name, figure in made.items():
         picture = io.BytesIO()
         figure.savefig(picture, format="png", dpi=130)
-        files.write_bytes(out / f"{name}.png", picture.getvalue())
         paths.append(out / f"{name}.png")
-    return Written(text, facts, paths)
+        files.write_bytes(paths[-1], picture.getvalue())
+    return paths
 
 
 def paper_figures(folder: Path, out: Path, to: str) -> list[Path]:
@@ -70,7 +104,7 @@ def paper_figures(folder: Path, out: Path, to: str) -> list[Path]:
 
         from placecell.report import paper
     except ImportError:
-        raise InputError("figures need matplotlib; install it with: pip install 'placecell[report]'") from None
+        raise InputError(NEEDS_MATPLOTLIB) from None
     summary = measure(load_store(folder), str(folder), known=known_measures(folder))
     files.make_folder(out)
     paths = []

@@ -43,8 +43,7 @@ class Panel:
 def colours(summary: Summary) -> dict[str, str]:
     """A colour for every configuration: along a ramp by σ, other encodings from a list of their own."""
     curve = [label for _, label in summary.sigma_curve()]
-    places = np.linspace(0, len(RAMP) - 1, len(curve)) if len(curve) > 1 else [0.0]
-    found = {label: _between(place) for label, place in zip(curve, places, strict=False)}
+    found = dict(zip(curve, ramp(len(curve)), strict=True))
     rest = [label for label in summary.labels if label not in found]
     return found | {label: OTHERS[i % len(OTHERS)] for i, label in enumerate(rest)}
 
@@ -208,6 +207,11 @@ def shown(runs: Sequence[RunSummary], cost: int, budget: int) -> list[RunSummary
 def _append(columns: dict[str, list[Any]], *values: Any) -> None:
     for column, value in zip(columns.values(), values, strict=True):
         column.append(float(f"{value:.7g}") if isinstance(value, float) else value)
+
+
+def ramp(n: int) -> list[str]:
+    """n colours from small to large."""
+    return [_between(place) for place in np.linspace(0, len(RAMP) - 1, n)]
 
 
 def _between(place: float) -> str:

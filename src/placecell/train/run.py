@@ -237,6 +237,20 @@ def load_model(folder: Path) -> tuple[RunConfig, Task, Transformer]:
     return config, task, model
 
 
+def load_weights_along(folder: Path) -> dict[int, dict[str, Tensor]]:
+    """Step -> all weights of a finished run: at its start (drawn again), at every snapshot of them, at its end."""
+    config, _, model = load_model(folder)
+    last = read_status(folder)["step"]
+    found = {0: make_model(config, make_task(config)).state_dict()}
+    if config.train.snapshots == "weights":
+        kept = files.read_tensors(folder / "snapshots.safetensors")[0]
+        for key, tensor in sorted(kept.items()):
+            step, _, name = key.partition("/")
+            if name != "table":
+                found.setdefault(int(step), {})[name] = tensor
+    return found | {last: model.state_dict()}
+
+
 def load_snapshots(folder: Path, name: str = "table") -> dict[int, Tensor]:
     """Step -> the table (or the weight of that name) as it was then; empty if the run kept none."""
     path = folder / "snapshots.safetensors"
