@@ -25,7 +25,7 @@ from placecell.analysis.ntk import Inputs, block_of, ntk
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.model import Transformer
-from placecell.seeds import numpy_stream
+from placecell.seeds import numpy_stream, torch_stream
 from placecell.sweep import Store, label, varying
 from placecell.tasks.base import Examples, Task
 from placecell.train.loop import predict
@@ -150,7 +150,7 @@ Measured = Iterator[tuple[int, str, str, float]]  # step, block, measure, value
 def measure_run(result: RunResult, task: Task, splits: Mapping[str, Examples], sizes: Sizes) -> Measured:
     """Everything about one finished run."""
     config, last = result.config, result.step
-    learn, probes = _few(splits["train"], sizes.learn), _few(splits["test"], sizes.probes)
+    learn, probes = few(splits, "train", sizes.learn), few(splits, "test", sizes.probes)
     both = _joined(learn, probes)
     weights = load_weights_along(result.folder)
     model = make_model(config, task)
@@ -236,10 +236,11 @@ def _table(result: RunResult, weights: Mapping[int, Mapping[str, Tensor]]) -> Me
     yield result.step, "PE", "moves_at", float("nan") if began is None else float(began)
 
 
-def _few(examples: Examples, n: int) -> Examples:
-    """The first n samples, each read at its first token: a kernel over outputs that belong to different tokens in
-    different samples would compare what does not belong together."""
-    part = examples.take(slice(0, n))
+def few(splits: Mapping[str, Examples], split: str, n: int) -> Examples:
+    """n samples of a split, the same for every run, each read at its first token: a kernel over outputs that belong to
+    different tokens in different samples would compare what does not belong together."""
+    order = torch.randperm(len(splits[split]), generator=torch_stream(0, f"lazy_rich/{split}"))
+    part = splits[split].take(order[:n])  # at random, because samples of a time series stand in its order
     return Examples(part.tokens, part.read[:, :1], part.targets[:, :1], part.group)
 
 
