@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from placecell.analysis import Interval, regimes
 from placecell.report.lazy_rich import WHOLE, LazyRich
 from placecell.report.panels import OTHERS, ramp
 
-BLOCKS = ("PE", "tokens", "QK", "OV", "MLP", "norm", "readout")
+MOST_LINES = 8
 
 
 def measures(found: LazyRich) -> dict[str, tuple[str, str, int | None]]:
@@ -109,6 +110,9 @@ def fig_lazy_rich(found: LazyRich) -> Figure | None:
     labels = [label for label in found.labels if len(found.steps(label, "kernel_distance")) > 2]
     if not labels:
         return None
+    if len(labels) > MOST_LINES:  # one curve over σ, the longest; `fig_curves` has them all
+        lines = [[label for label in labels if found.rest[label] == rest] for rest in found.rest.values()]
+        labels = max(lines, key=len)[:MOST_LINES]
     figure = Figure(figsize=(13, 7.4), layout="constrained")
     axes = figure.subplot_mosaic("ABC\nDEF")
     shades = dict(zip(labels, ramp(len(labels)), strict=True))
@@ -116,7 +120,7 @@ def fig_lazy_rich(found: LazyRich) -> Figure | None:
         "A": ("kernel_distance", WHOLE, "kernel distance from the start"),
         "B": ("kernel_velocity", WHOLE, "kernel velocity (distance a step)"),
         "C": ("kernel_share", "PE", "the table's share of the kernel's trace"),
-        "D": ("target_alignment", WHOLE, "alignment with the targets (dashed: training loss, scaled)"),
+        "D": ("target_alignment", WHOLE, "alignment with the targets (dashed, right: training loss)"),
         "E": ("moved", "PE", "movement of the table, of its initial norm"),
     }
     for letter in "BE":
@@ -127,8 +131,13 @@ def fig_lazy_rich(found: LazyRich) -> Figure | None:
         axes[letter].set_title(f"{letter.lower()}  {title}", loc="left", fontsize=9)
         axes[letter].set_xlabel("1 + step", fontsize=8)
         axes[letter].set_xscale("log")
+        axes[letter].xaxis.set_minor_formatter(NullFormatter())
+    right = axes["D"].twinx()
     for label in labels:
-        _curve(axes["D"], found, label, "train_loss", WHOLE, shades[label], dashed=True)
+        _curve(right, found, label, "train_loss", WHOLE, shades[label], dashed=True)
+    right.set_ylim(bottom=0)
+    right.spines["top"].set_visible(False)
+    right.tick_params(labelsize=8)
     axes["A"].legend(fontsize=7, frameon=False)
     _gap(axes["F"], found, labels)
     for axis in axes.values():
@@ -146,7 +155,7 @@ def _curve(axis: Axes, found: LazyRich, label: str, measure: str, block: str, sh
     mean, low, high = np.array([[i.estimate, i.low, i.high] for i in intervals]).T
     x = 1 + np.array(steps)
     if dashed:
-        axis.plot(x, mean / mean[0] * axis.get_ylim()[1], color=shade, lw=0.8, ls="--")
+        axis.plot(x, mean, color=shade, lw=0.9, ls="--")
         return
     if axis.get_yscale() == "log":
         x, mean, low, high = x[mean > 0], mean[mean > 0], low[mean > 0], high[mean > 0]
