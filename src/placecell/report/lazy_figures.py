@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from placecell.analysis import Interval, regimes
-from placecell.report.lazy_rich import WHOLE, LazyRich
+from placecell.analysis import regimes
+from placecell.report.lazy_rich import WHOLE, LazyRich, cell
 from placecell.report.panels import OTHERS, ramp
 
 MOST_LINES = 8
@@ -59,7 +59,8 @@ def as_text(found: LazyRich) -> str:
     lines = ["| | seeds | " + " | ".join(shown) + " |", "|---|---|" + "---|" * len(shown)]
     for label in found.labels:
         seeds = len(found.values(label, f"test/{found.task.headline}"))
-        cells = [_cell(found.interval(label, *one)) for one in shown.values()]
+        intervals = [found.interval(label, *one) for one in shown.values()]
+        cells = [cell(i.estimate, i.low, i.high) for i in intervals]
         lines.append(f"| {label} | {seeds} | " + " | ".join(cells) + " |")
     lines += ["", *_halves(found)]
     return "\n".join(lines)
@@ -85,17 +86,6 @@ def _halves(found: LazyRich) -> list[str]:
             "Only the first and the last weights are there; train with --snapshots weights to see the way between."
         ]
     return lines
-
-
-def _cell(interval: Interval) -> str:
-    if not np.isfinite(interval.estimate):
-        return "–"
-    text = _number(interval.estimate)
-    return f"{text} [{_number(interval.low)}, {_number(interval.high)}]" if interval.low < interval.high else text
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) >= 1 else f"{value:.3f}"
 
 
 def figures(found: LazyRich) -> dict[str, Figure]:

@@ -255,3 +255,16 @@ def _targets(examples: Examples, task: Task) -> Array:
     if not targets.is_floating_point():
         targets = F.one_hot(targets, task.n_outputs).double()
     return targets.flatten(1).double().numpy()
+
+
+def cell(mean: float, low: float, high: float) -> str:
+    """A mean with its interval, where there is one, as tables show it."""
+    if not np.isfinite(mean):
+        return "–"
+    return f"{number(mean)} [{number(low)}, {number(high)}]" if low < high else number(mean)
+
+
+def number(value: float) -> str:
+    if 0 < abs(value) < 0.001:  # a kernel that hardly moved is not one that did not
+        return f"{value:.1g}"
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}" if abs(value) >= 1 else f"{value:.3f}"

@@ -17,7 +17,7 @@ from placecell.report.page import Page, build_page
 from placecell.report.store import RunSet, known_measures, read_store
 from placecell.report.summary import RunSummary
 
-WATCHED = ("status.json", "metrics.csv")
+WATCHED = ("status.json", "metrics.csv", "lazy_rich*")
 
 
 class Live:
@@ -30,7 +30,7 @@ class Live:
         self.made: tuple[str, Page] | None = None
 
     def version(self) -> str:
-        """Changes whenever a run begins, is saved or ends."""
+        """Changes whenever a run begins, is saved or ends, or an analysis that the page shows is made."""
         stats = []
         for name in WATCHED:
             for path in sorted(self.folder.glob(f"*/{name}")):

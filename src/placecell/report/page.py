@@ -14,7 +14,7 @@ from typing import Any
 import placecell
 from placecell import files
 from placecell.errors import InputError
-from placecell.report import arrays, panels, parts
+from placecell.report import arrays, lazy_page, panels, parts
 from placecell.report.panels import Panel
 from placecell.report.store import RunSet
 from placecell.report.summary import RunSummary, Summary, measure
@@ -22,8 +22,8 @@ from placecell.sweep import label, varying
 
 CONTENTS = {
     "headline": "Headline", "diagnosis": "Diagnosis", "training": "Training", "tables": "The learned table",
-    "attention": "Attention", "agreement": "Agreement", "conditions": "Conditions", "people": "People",
-    "runs": "Runs", "repeat": "How to repeat",
+    "attention": "Attention", "agreement": "Agreement", "lazy": "Lazy or rich?", "conditions": "Conditions",
+    "people": "People", "runs": "Runs", "repeat": "How to repeat",
 }  # fmt: skip
 
 
@@ -93,7 +93,8 @@ def build_page(
     tables = arrays.tables(summary) if summary else {}
     attention = arrays.attention(summary) if summary else {}
     start = _start(summary, tables)
-    grids = parts.grids(summary, items, human) if summary else []
+    lazy, notes = lazy_page.section(store)
+    grids = lazy + (parts.grids(summary, items, human) if summary else [])
     told = parts.Told(store, runs, labels, summary)
     context: dict[str, Any] = {
         "title": title or told.title,
@@ -112,6 +113,7 @@ def build_page(
         "training_labels": list(dict.fromkeys(t["name"] for t in found["training"].traces)) if runs else [],
         "headline_height": _height(found.get("headline")),
         **told.context(),
+        "notes": told.notes() + notes,
     }  # fmt: skip
     context["contents"] = [(i, n) for i, n in CONTENTS.items() if _present(i, context)]
     data = {
@@ -179,7 +181,7 @@ def _present(name: str, context: Mapping[str, Any]) -> bool:
         return True
     if name == "diagnosis":
         return bool(context["diagnoses"])
-    if name in ("conditions", "people"):
+    if name in ("lazy", "conditions", "people"):
         return any(grid["id"] == name for grid in context["grids"])
     if name == "agreement":
         return bool(name in context["panels"] and context["panels"][name].choices["measures"])

@@ -261,6 +261,8 @@ def _grid(id: str, heading: str, sentence: str, rows: Sequence[Mapping[str, Any]
         "id": id,
         "heading": heading,
         "sentence": sentence,
+        "notes": [],
+        "pictures": [],
         "head": list(columns),
         "rows": cells,
         "columns": columns,

@@ -21,6 +21,7 @@ class RunSet:
     where: str
     results: list[RunResult]
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None  # where analyses of these runs are, if they are of one folder
 
 
 def read_store(folder: Path) -> RunSet:
@@ -36,7 +37,7 @@ def read_store(folder: Path) -> RunSet:
             unreadable[path.name] = wrong
         else:
             results.append(result)
-    return RunSet(str(folder), results, unreadable)
+    return RunSet(str(folder), results, unreadable, folder)
 
 
 def lacking(result: RunResult) -> str:
@@ -90,6 +91,14 @@ def environment_of(result: RunResult) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def ended_by(run: Path, moment: float) -> bool:
+    """Whether the run in a folder stands as it stood at a moment: what was measured then is still of it."""
+    try:
+        return (run / "status.json").stat().st_mtime <= moment
+    except OSError:
+        return False
+
+
 def known_measures(folder: Path) -> dict[str, dict[str, float]]:
     """What `placecell analyse` measured of the tables, by run, if it did: it takes the most time of all."""
     path = folder / "analysis" / "runs.csv"
@@ -97,9 +106,8 @@ def known_measures(folder: Path) -> dict[str, dict[str, float]]:
     try:
         with path.open(newline="") as file:
             for row in csv.DictReader(file):
-                status = folder / row["run"] / "status.json"
                 values = {k: float(v) for k, v in row.items() if k.startswith("table/") and v}
-                if values and status.exists() and status.stat().st_mtime <= path.stat().st_mtime:
+                if values and ended_by(folder / row["run"], path.stat().st_mtime):
                     found[row["run"]] = values
     except (OSError, KeyError, TypeError, ValueError):
         return {}
