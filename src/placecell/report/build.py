@@ -73,7 +73,10 @@ def analyse_lazy_rich(paths: Sequence[Path], out: Path, sizes: Sizes, quiet: boo
     files.write_bytes(out / "lazy_rich_summary.csv", files.csv_bytes(columns(rows)))
     files.write_text(out / "lazy_rich.md", text + "\n")
     written = [out / name for name in ("lazy_rich.md", "lazy_rich_summary.csv", "lazy_rich.csv")]
-    return Written(text, {"measures": rows}, written + _write_pictures(lazy_figures.figures(found), out))
+    made = lazy_figures.figures(found)
+    for name in lazy_figures.PICTURES - made.keys():  # of an earlier analysis of other runs
+        files.remove(out / f"{name}.png")
+    return Written(text, {"measures": rows}, written + _write_pictures(made, out))
 
 
 def _progress(quiet: bool) -> Callable[[int, int], None]:

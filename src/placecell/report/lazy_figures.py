@@ -14,6 +14,7 @@ from placecell.report.lazy_rich import WHOLE, LazyRich, cell
 from placecell.report.panels import OTHERS, ramp
 
 MOST_LINES = 8
+PICTURES = {"lazy_rich", "lazy_rich_curves"}
 
 
 def measures(found: LazyRich) -> dict[str, tuple[str, str, int | None]]:
@@ -22,17 +23,17 @@ def measures(found: LazyRich) -> dict[str, tuple[str, str, int | None]]:
     return {
         f"test {headline}": (f"test/{headline}", WHOLE, None),
         "kernel distance": ("kernel_distance", WHOLE, None),
-        "… of the PE block": ("kernel_distance", "PE", None),
+        "kernel distance, PE block": ("kernel_distance", "PE", None),
         "PE share of the kernel, start": ("kernel_share", "PE", 0),
-        "end": ("kernel_share", "PE", None),
+        "PE share of the kernel, end": ("kernel_share", "PE", None),
         "table moved": ("moved", "PE", None),
         "all moved": ("moved", WHOLE, None),
         "table CKA": ("cka", "PE", None),
         "stable rank of its change": ("stable_rank", "PE", None),
         "alignment, start": ("target_alignment", WHOLE, 0),
         "alignment, end": ("target_alignment", WHOLE, None),
-        "ridge with the first kernel": ("ridge", WHOLE, 0),
-        "with the last": ("ridge", WHOLE, None),
+        "ridge, first kernel": ("ridge", WHOLE, 0),
+        "ridge, last kernel": ("ridge", WHOLE, None),
         "gradient into the table, step 1": ("table_gradient", "PE", 1),
         "table moves at step": ("moves_at", "PE", None),
         "σ / token scale": ("sigma_over_tokens", WHOLE, None),
@@ -90,8 +91,8 @@ def _halves(found: LazyRich) -> list[str]:
 
 def figures(found: LazyRich) -> dict[str, Figure]:
     """The pictures that the runs have data for."""
-    made = {"lazy_rich": fig_lazy_rich(found), "lazy_rich_curves": fig_curves(found)}
-    return {name: figure for name, figure in made.items() if figure is not None}
+    made = zip(sorted(PICTURES), (fig_lazy_rich(found), fig_curves(found)), strict=True)
+    return {name: figure for name, figure in made if figure is not None}
 
 
 def fig_lazy_rich(found: LazyRich) -> Figure | None:
