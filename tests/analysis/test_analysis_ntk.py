@@ -63,6 +63,25 @@ def test_chunks_change_nothing(case, kind: str) -> None:
         assert_same(ntk(model, inputs, kind, budget), whole)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_and_strips_change_nothing(case, monkeypatch, kind: str) -> None:
+    """Jacobians a few weights at a time and products a few tokens at a time, in chunks of unequal size too."""
+    model, inputs = case(7)
+    whole = ntk(model, inputs, kind)
+    for piece in (1, 1000, 3000):
+        monkeypatch.setattr("placecell.analysis.ntk.PIECE", piece)
+        for budget in (BUDGET, 8e5):
+            assert_same(ntk(model, inputs, kind, budget), whole)
+
+
+def test_a_frozen_embedding_under_a_learnable_encoding(case) -> None:
+    """The encoding's derivative is that of the tokens, which is there though they are not in the kernel."""
+    model, inputs = case()
+    model.embedding.requires_grad_(False)
+    assert "tokens" not in ntk(model, inputs).blocks
+    assert_same(ntk(model, inputs), ntk_by_products(model, inputs))
+
+
 def test_a_budget_that_is_too_small_is_one_sentence(case) -> None:
     with pytest.raises(InputError, match="budget of 1e"):
         ntk(*case(), budget=1e4)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -27,6 +26,7 @@ from placecell.model import Transformer
 
 Kind = Literal["full", "trace", "sum"]
 KINDS = ("full", "trace", "sum")
+Sums = list[list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -91,22 +91,30 @@ def ntk(model: Transformer, inputs: Inputs, kind: Kind = "trace", budget: float 
 
 @dataclass(frozen=True)
 class _Part:
-    """What a module adds: its Jacobian is Σ_t δ_t ⊗ h_t, or Σ_t δ_t itself where h is None.
+    """What a module adds: its Jacobian is Σ_t δ_t ⊗ h_t, or δ itself where h is None.
 
-    h: b t i, what goes in (with a one for the bias); δ: b k t o, the derivatives of k outputs by what comes out.
+    h: b t i, what goes in; δ: of each output, b t o, its derivatives by what comes out, or
+    b p where h is None.
     """
 
     block: str
     h: Tensor | None
-    delta: Tensor
+    delta: list[Tensor]
 
-    def jacobian(self) -> Tensor:
-        """b k p"""
-        b, k, t, o = self.delta.shape
+    def pieces(self, size: int) -> Iterator[list[Tensor]]:
+        """The Jacobian of each output (b p), for `size` of the o at a time. All pieces are made in the same memory,
+        which then stays in the cache; the whole would be written out and read again."""
         if self.h is None:
-            return self.delta.sum(2)
-        rows = self.delta.transpose(2, 3).reshape(b, k * o, t)
-        return (rows @ self.h).view(b, k, -1)
+            yield self.delta
+            return
+        (b, _, i), o = self.h.shape, self.delta[0].shape[2]
+        memory = self.h.new_empty(len(self.delta), b * min(size, o) * i)
+        for start in range(0, o, size):
+            rows = min(size, o - start)
+            views = [m[: b * rows * i].view(b, rows, i) for m in memory]
+            for delta, view in zip(self.delta, views, strict=True):
+                torch.bmm(delta[..., start : start + rows].mT, self.h, out=view)
+            yield [view.flatten(1) for view in views]
 
 
 def _parts(model: Transformer, inputs: Inputs, kind: Kind) -> list[_Part]:
@@ -114,7 +122,9 @@ def _parts(model: Transformer, inputs: Inputs, kind: Kind) -> list[_Part]:
     seen: list[tuple[str, nn.Module, Tensor, Tensor]] = []
     inside = set(model.encoding.modules())
     hooks = [
-        module.register_forward_hook(lambda module, args, y, name=name: seen.append((name, module, args[0], y)))
+        module.register_forward_hook(  # what a frozen module gives is differentiated too, for the encoding
+            lambda module, args, y, name=name: seen.append((name, module, args[0], y.requires_grad_()))
+        )
         for name, module in model.named_modules()
         if isinstance(module, nn.Linear | nn.LayerNorm | nn.Embedding) and module not in inside
     ]
@@ -129,108 +139,116 @@ def _parts(model: Transformer, inputs: Inputs, kind: Kind) -> list[_Part]:
     k, after = outputs.shape[1], [y for *_, y in seen]
     per_output = [torch.autograd.grad(outputs[:, a].sum(), after, retain_graph=a < k - 1) for a in range(k)]
     parts: list[_Part] = []
-    for number, (name, module, h, _) in enumerate(seen):
-        delta = torch.stack([grads[number] for grads in per_output], 1)  # b k t o
-        parts += _module_parts(name, module, h.detach(), delta)
-    parts += _encoding_parts(model, inputs, kind, next(p.delta for p in parts if p.block == "tokens"))
-    return [part for part in parts if part.delta.numel()]
+    for (name, module, h, _), *delta in zip(seen, *per_output, strict=True):
+        if module is model.embedding:
+            parts += _encoding_parts(model, inputs, kind, delta)
+        if next(module.parameters()).requires_grad:
+            parts += _module_parts(name, module, h.detach(), delta)
+    return parts
 
 
-def _module_parts(name: str, module: nn.Module, h: Tensor, delta: Tensor) -> Iterator[_Part]:
+def _module_parts(name: str, module: nn.Module, h: Tensor, delta: list[Tensor]) -> Iterator[_Part]:
     block = block_of(name)
-    if not next(module.parameters()).requires_grad:
-        return
     if isinstance(module, nn.Embedding):
-        yield _Part(block, F.one_hot(h, module.num_embeddings).to(delta.dtype), delta)
+        yield _Part(block, F.one_hot(h, module.num_embeddings).to(delta[0].dtype), delta)
     elif isinstance(module, nn.LayerNorm):
         normed = F.layer_norm(h, module.normalized_shape, eps=module.eps)
-        yield _Part(block, None, (delta * normed[:, None]).sum(2, keepdim=True))
-        yield _Part(block, None, delta.sum(2, keepdim=True))
+        yield _Part(block, None, [torch.cat([(d * normed).sum(1), d.sum(1)], 1) for d in delta])
     else:
-        h, delta = _alive(torch.cat([h, torch.ones_like(h[..., :1])], -1), delta)
-        if name.endswith("qkv"):
-            values = delta.shape[-1] // 3
-            yield _Part("QK", h, delta[..., :-values])
-            yield _Part("OV", h, delta[..., -values:])
-        else:
-            yield _Part(block, h, delta)
+        blocks = ["QK", "QK", "OV"] if name.endswith("qkv") else [block]
+        for block, *mine in zip(blocks, *(d.chunk(len(blocks), -1) for d in delta), strict=True):
+            yield _Part(block, *_alive(h, mine))
+            yield _Part(block, None, [d.sum(1) for d in mine])  # the bias; a one in h would break its alignment
 
 
-def _alive(h: Tensor, delta: Tensor) -> tuple[Tensor, Tensor]:
+def _alive(h: Tensor, delta: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
     """Only the tokens that some output depends on: in the last layer, those that are read."""
-    alive = (delta != 0).any(-1).any(1)  # b t
-    most = int(alive.sum(1).max())
-    if most == h.shape[1]:
+
+    def alive(samples: int) -> Tensor:
+        return torch.stack([(d[:samples] != 0).any(-1) for d in delta]).any(0)  # b t
+
+    if bool(alive(1).all()):  # samples are alike as a rule, and to keep more tokens is never wrong
         return h, delta
-    index = alive.to(torch.int8).topk(max(1, most), 1).indices  # b m
-    kept = delta.gather(2, index[:, None, :, None].expand(-1, delta.shape[1], -1, delta.shape[3]))
-    return h.gather(1, index[..., None].expand(-1, -1, h.shape[2])), kept
+    used = alive(len(h))
+    index = used.to(torch.int8).topk(max(1, int(used.sum(1).max())), 1).indices[..., None]  # b m 1
+    h, *delta = (x.gather(1, index.expand(-1, -1, x.shape[2])) for x in (h, *delta))
+    return h, delta
 
 
-def _encoding_parts(model: Transformer, inputs: Inputs, kind: Kind, embedded: Tensor) -> Iterator[_Part]:
+def _encoding_parts(model: Transformer, inputs: Inputs, kind: Kind, embedded: list[Tensor]) -> Iterator[_Part]:
     """The table of a learnable encoding is added to the tokens, so its derivative is theirs; others are asked."""
     named = {name: p for name, p in model.encoding.named_parameters() if p.requires_grad}
     if not named:
         return
     if isinstance(model.encoding, LearnablePE):
-        table = embedded.new_zeros(*embedded.shape[:2], model.encoding.n, embedded.shape[-1])
-        table.index_add_(2, inputs.positions.index, embedded)
-        yield _Part("PE", None, table.flatten(2)[:, :, None])
+        empty = embedded[0].new_zeros(len(inputs), model.encoding.n, embedded[0].shape[2])
+        yield _Part("PE", None, [empty.index_add(1, inputs.positions.index, d).flatten(1) for d in embedded])
         return
     names = {f"encoding.{name}": p.detach() for name, p in named.items()}
     jacobian = vmap(jacrev(_function(model, inputs, kind)), (None, 0, 0))(names, inputs.tokens, inputs.read)
     for rows in jacobian.values():
-        yield _Part("PE", None, rows.detach().flatten(2)[:, :, None])
+        yield _Part("PE", None, list(rows.detach().flatten(2).unbind(1)))
+
+
+PIECE = 1 << 23  # bytes of a Jacobian, or of products between tokens, that are worked on at a time: a cache's share
 
 
 def _contract(a: _Part, b: _Part, kind: Kind) -> Tensor:
     """The kernel of one part between two sets of samples, by the cheaper of two ways."""
-    (rows, k, t, o), columns = a.delta.shape, len(b.delta)
-    pairs = k * k if kind == "full" else k
-    if a.h is not None and b.h is not None:
-        i, t2 = a.h.shape[2], t * b.delta.shape[2]
-        if t2 * (i + pairs * o) < pairs * i * o:  # few tokens: ⟨h, h'⟩ ⟨δ, δ'⟩ rather than the weights' Jacobian
-            return _by_tokens(a.h, b.h, a.delta, b.delta, kind)
-    x = a.jacobian()
-    y = x if b is a else b.jacobian()
+    k, rows, columns = len(a.delta), len(a.delta[0]), len(b.delta[0])
+    sums: Sums = [[(p, p) for p in range(k)]]  # of each kernel, the pairs of outputs that it adds up
     if kind == "full":
-        return (x.flatten(0, 1) @ y.flatten(0, 1).mT).view(rows, k, columns, k).transpose(1, 2)
-    return _symmetric(x.flatten(1)) if b is a else x.flatten(1) @ y.flatten(1).mT
+        sums = [[(p, q)] for p in range(k) for q in range(k)]
+    found = a.delta[0].new_zeros(len(sums), rows, columns)
+    half = a is b and kind != "full"  # symmetric: little more than the lower half is multiplied out
+    i, o, n = 1 if a.h is None else a.h.shape[2], a.delta[0].shape[-1], sum(map(len, sums))
+    if a.h is not None and b.h is not None and a.h.shape[1] * b.h.shape[1] * (i + n * o) < n * i * o:
+        _by_tokens(a.h, b.h, a.delta, b.delta, sums, found, half)
+    else:
+        size = max(1, PIECE // (max(rows, columns) * i * found.element_size()))
+        for x, y in ((x, x) for x in a.pieces(size)) if b is a else zip(a.pieces(size), b.pieces(size), strict=True):
+            for strip, end in _strips(rows, columns, rows, half):
+                for into, pairs in zip(found, sums, strict=True):
+                    for p, q in pairs:
+                        into[strip, :end].addmm_(x[p][strip], y[q][:end].mT)
+    if half:
+        found = found.tril() + found.tril(-1).mT
+    return found.view(k, k, rows, columns).permute(2, 3, 0, 1) if kind == "full" else found[0]
 
 
-def _by_tokens(h: Tensor, h2: Tensor, delta: Tensor, delta2: Tensor, kind: Kind) -> Tensor:
-    (b, k, t, _), (b2, _, t2, _) = delta.shape, delta2.shape
-    same = h.flatten(0, 1) @ h2.flatten(0, 1).mT  # bt bt
+def _by_tokens(
+    h: Tensor, h2: Tensor, delta: list[Tensor], delta2: list[Tensor], sums: Sums, found: Tensor, half: bool
+) -> None:
+    """For few tokens: Σ ⟨h, h'⟩ ⟨δ, δ'⟩ over pairs of tokens, rather than the Jacobian of the weights."""
+    (_, rows, columns), t, t2 = found.shape, h.shape[1], h2.shape[1]
+    size = max(1, PIECE // (t * t2 * columns * h.element_size()))
+    for strip, end in _strips(rows, columns, size, half):
+        same = h[strip].flatten(0, 1) @ h2[:end].flatten(0, 1).mT  # bt bt
+        for into, pairs in zip(found, sums, strict=True):
+            products = torch.zeros_like(same)
+            for p, q in pairs:
+                products.addmm_(delta[p][strip].flatten(0, 1), delta2[q][:end].flatten(0, 1).mT)
+            into[strip, :end] = products.mul_(same).view(-1, t, end, t2).sum((1, 3))
 
-    def between(x: Tensor, y: Tensor) -> Tensor:
-        return (same * (x.flatten(0, 1) @ y.flatten(0, 1).mT)).view(b, t, b2, t2).sum((1, 3))
 
-    if kind == "full":
-        rows = [torch.stack([between(delta[:, p], delta2[:, q]) for q in range(k)], -1) for p in range(k)]
-        return torch.stack(rows, -2)
-    return torch.stack([between(delta[:, p], delta2[:, p]) for p in range(k)]).sum(0)
-
-
-def _symmetric(x: Tensor, parts: int = 4) -> Tensor:
-    """x xᵀ, of which only the lower half is multiplied out."""
-    found = x.new_empty(len(x), len(x))
-    edges = [len(x) * p // parts for p in range(parts + 1)]
-    for low, high in pairwise(edges):
-        torch.mm(x[low:high], x[:high].mT, out=(strip := x.new_empty(high - low, high)))
-        found[low:high, :high] = strip
-        found[:low, low:high] = strip[:, :low].mT
-    return found
+def _strips(rows: int, columns: int, size: int, half: bool) -> Iterator[tuple[slice, int]]:
+    """The rows by strips of at most `size`, each with how many columns it needs: with half, up to the diagonal."""
+    size = min(size, math.ceil(rows / 4)) if half else size
+    for start in range(0, rows, size):
+        stop = min(start + size, rows)
+        yield slice(start, stop), stop if half else columns
 
 
 def _chunk(model: Transformer, inputs: Inputs, kind: Kind, budget: float) -> int:
     """How many samples fit: all of them once, or else as many as fit twice (rows and columns)."""
     parts = _parts(model, inputs.take(slice(0, 1)), kind)
-    kept = sum(part.delta.numel() + (0 if part.h is None else part.h.numel()) for part in parts)
-    k = parts[0].delta.shape[1]
-    largest = max(k * p.delta.shape[3] * (1 if p.h is None else p.h.shape[2]) for p in parts)
-    each = parts[0].delta.element_size() * (2 * kept + 2 * largest)
-    kernels = parts[0].delta.element_size() * len(inputs) ** 2 * (k * k if kind == "full" else 1)
-    fits = math.floor((budget - kernels * (len({p.block for p in parts}) + 2)) / each)
+    k, bytes_each = len(parts[0].delta), parts[0].delta[0].element_size()
+    kept = sum(sum(d.numel() for d in p.delta) + (0 if p.h is None else p.h.numel()) for p in parts)
+    largest = max(k * p.delta[0].shape[-1] * (1 if p.h is None else p.h.shape[2]) for p in parts)
+    kernels = len(inputs) ** 2 * (k * k if kind == "full" else 1) * (len({p.block for p in parts}) + 2)
+    room = budget - bytes_each * kernels
+    whole, pieces = 2 * bytes_each * (kept + largest), 2 * k * PIECE  # Jacobians are held whole if small
+    fits = math.floor(max(room / whole, (room - pieces) / (2 * bytes_each * kept)))
     if fits < 2:
         raise InputError(f"a budget of {budget:.3g} bytes is too small for this kernel of {len(inputs)} inputs.")
     return len(inputs) if fits >= len(inputs) else fits // 2
