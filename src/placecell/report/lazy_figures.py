@@ -107,6 +107,8 @@ def fig_lazy_rich(found: LazyRich) -> Figure | None:
     figure = Figure(figsize=(13, 7.4), layout="constrained")
     axes = figure.subplot_mosaic("ABC\nDEF")
     shades = dict(zip(labels, ramp(len(labels)), strict=True))
+    alone = len({found.rest[label] for label in labels}) == 1  # nothing but σ tells them apart
+    names = {label: f"σ = {found.config(label).encoding.sigma:g}" if alone else label for label in labels}
     panels = {
         "A": ("kernel_distance", WHOLE, "kernel distance from the start"),
         "B": ("kernel_velocity", WHOLE, "kernel velocity (distance a step)"),
@@ -119,6 +121,7 @@ def fig_lazy_rich(found: LazyRich) -> Figure | None:
     for letter, (measure, block, title) in panels.items():
         for label in labels:
             _curve(axes[letter], found, label, measure, block, shades[label])
+            axes[letter].plot([], [], color=shades[label], label=names[label])
         axes[letter].set_title(f"{letter.lower()}  {title}", loc="left", fontsize=9)
         axes[letter].set_xlabel("1 + step", fontsize=8)
         axes[letter].set_xscale("log")
@@ -130,7 +133,7 @@ def fig_lazy_rich(found: LazyRich) -> Figure | None:
     right.spines["top"].set_visible(False)
     right.tick_params(labelsize=8)
     axes["A"].legend(fontsize=7, frameon=False)
-    _gap(axes["F"], found, labels)
+    _gap(axes["F"], found, names)
     for axis in axes.values():
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=8)
@@ -150,11 +153,11 @@ def _curve(axis: Axes, found: LazyRich, label: str, measure: str, block: str, sh
         return
     if axis.get_yscale() == "log":
         x, mean, low, high = x[mean > 0], mean[mean > 0], low[mean > 0], high[mean > 0]
-    axis.plot(x, mean, color=shade, lw=1.6, label=label)
+    axis.plot(x, mean, color=shade, lw=1.6)
     axis.fill_between(x, low, high, color=shade, alpha=0.15, lw=0)
 
 
-def _gap(axis: Axes, found: LazyRich, labels: list[str]) -> None:
+def _gap(axis: Axes, found: LazyRich, names: dict[str, str]) -> None:
     """The linearisation gap: the linear models of the first and the last kernel, and the network."""
     headline = f"test/{found.task.headline}"
     bars = {
@@ -163,13 +166,14 @@ def _gap(axis: Axes, found: LazyRich, labels: list[str]) -> None:
         "network": (headline, WHOLE, None),
     }
     for number, (name, one) in enumerate(bars.items()):
-        intervals = [found.interval(label, *one) for label in labels]
-        x = np.arange(len(labels)) + 0.27 * (number - 1)
+        intervals = [found.interval(label, *one) for label in names]
+        x = np.arange(len(names)) + 0.27 * (number - 1)
         mean, low, high = np.array([[i.estimate, i.low, i.high] for i in intervals]).T
         axis.bar(x, mean, 0.25, yerr=[mean - low, high - mean], label=name, color=OTHERS[number], error_kw={"lw": 0.8})
-    axis.set_xticks(np.arange(len(labels)), labels, rotation=60, ha="right", fontsize=7)
+    axis.set_xticks(np.arange(len(names)), list(names.values()), rotation=45, ha="right", fontsize=7)
     axis.set_title(f"f  {headline} of ridge regression and network", loc="left", fontsize=9)
-    axis.legend(fontsize=7, frameon=False)
+    axis.set_ylim(top=1.15 * axis.get_ylim()[1])  # room for the legend
+    axis.legend(fontsize=7, frameon=False, loc="upper center", ncol=len(bars))
 
 
 def fig_curves(found: LazyRich) -> Figure | None:
@@ -197,8 +201,9 @@ def fig_curves(found: LazyRich) -> Figure | None:
             mean, low, high = np.array([[i.estimate, i.low, i.high] for i in intervals]).T
             axis.errorbar(x, mean, [mean - low, high - mean], marker="o", ms=4, lw=1.4, color=shades[name], label=name)
         axis.set_xscale("log")
+        axis.set_yscale("log" if one == ("moved", "PE") else "linear")
         axis.set_xlabel("σ of the initial table", fontsize=8)
         axis.set_title(title, loc="left", fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].legend(fontsize=7, frameon=False)
+    figure.axes[-1].legend(fontsize=7, frameon=False)
     return figure
