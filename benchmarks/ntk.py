@@ -26,8 +26,8 @@ from torch.func import functional_call, jacrev, vmap
 
 from placecell.analysis.ntk import Inputs, ntk
 from placecell.model import Transformer
+from placecell.presets import base_config
 from placecell.train import make_model, make_task
-from placecell.verbs import base_config
 
 WAYS = {"placecell": "placecell", "once": "plain, Jacobians made once", "documented": "plain, as documented"}
 

@@ -31,11 +31,11 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from placecell.config import RunConfig
+from placecell.presets import base_config
 from placecell.sweep import grid, local, sweep
 from placecell.train import make_model, make_task
 from placecell.train.memory import keep_memory
 from placecell.train.run import fit, run
-from placecell.verbs import base_config
 
 SEEDS = (1, 2, 4)
 

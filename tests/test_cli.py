@@ -311,8 +311,8 @@ def test_out_that_cannot_be_written(cli, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def halfway(tmp_path_factory) -> tuple[Path, bytes]:
     """A run that was stopped, as Ctrl-C leaves it; and the checkpoint of a wider one."""
+    from placecell.presets import base_config
     from placecell.train import Watch, run
-    from placecell.verbs import base_config
 
     folder = tmp_path_factory.mktemp("halfway")
     pairs = zip(RUN[2::2], RUN[3::2], strict=True)

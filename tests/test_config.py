@@ -18,7 +18,7 @@ from placecell import encodings, tasks
 from placecell.config import EncodingConfig, ModelConfig, RunConfig, TrainConfig, coerce, keys
 from placecell.errors import InputError
 from placecell.model import resolve
-from placecell.verbs import base_config
+from placecell.presets import base_config
 
 TASK = "latin_square"
 BASE = RunConfig.from_dict({"task": TASK, "donor": "latin_square-0123456789ab"})  # a donor, for donor_change needs one

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from placecell import tasks, verbs, verbs_report, verbs_store
 from placecell.config import Key, keys
 from placecell.errors import InputError, unknown
+from placecell.presets import base_config
 from placecell.tasks.fmri.verb import fetch_verb
 
 GROUPS = {
@@ -188,7 +189,7 @@ def add_configuration(parser: Parser, argv: Sequence[str]) -> None:
     first = Parser(add_help=False)
     first.add_argument("--preset", default="quick")
     first.add_argument("--config", type=Path)
-    start, _ = verbs.base_config(named[0], **vars(first.parse_known_args(argv)[0]))
+    start, _ = base_config(named[0], **vars(first.parse_known_args(argv)[0]))
     groups = {section: parser.add_argument_group(title) for section, title in GROUPS.items()}
     for name, key in keys(start).items():
         if name == "seed":  # stands among the options that every verb has

@@ -17,12 +17,12 @@ from placecell.cli import call
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.files import read_tensors
+from placecell.presets import base_config
 from placecell.seeds import torch_stream
 from placecell.sweep import grid, label, load_store, local, sweep, varying
 from placecell.sweep.transplant import donors, receivers
 from placecell.train import load_model, run
 from placecell.train.transplant import changed
-from placecell.verbs import base_config
 
 TINY = {
     "n_train": 96, "n_valid": 24, "n_test": 48, "width": 8, "depth": 1, "steps": 12, "eval_every": 6,

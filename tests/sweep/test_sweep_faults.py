@@ -19,9 +19,9 @@ from placecell import disk
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.files import read_json
+from placecell.presets import base_config
 from placecell.sweep import Store, grid, local, sweep
 from placecell.sweep.local import Local
-from placecell.verbs import base_config
 
 SLICES = 8  # so that several processes can share the work
 

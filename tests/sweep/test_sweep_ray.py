@@ -21,9 +21,9 @@ from placecell import files
 from placecell.cli import call
 from placecell.config import RunConfig
 from placecell.errors import InputError
+from placecell.presets import base_config
 from placecell.sweep import grid, local, sweep
 from placecell.sweep.ray import on_ray
-from placecell.verbs import base_config
 
 SETTINGS = {
     "n_train": 96, "n_valid": 24, "n_test": 48, "width": 8, "depth": 1, "steps": 1500, "eval_every": 500,
@@ -197,7 +197,7 @@ from placecell.errors import InputError
 from placecell.sweep import grid, sweep
 from placecell.sweep.connect import connect
 from placecell.sweep.ray import on_ray
-from placecell.verbs import base_config
+from placecell.presets import base_config
 
 out, settings, receiver = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 configs = grid(base_config("latin_square")[0].override(settings), [], {}, seeds=2)

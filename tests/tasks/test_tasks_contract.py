@@ -12,10 +12,10 @@ import torch
 from placecell import tasks
 from placecell.config import EncodingConfig, ModelConfig, RunConfig, TrainConfig, keys
 from placecell.errors import InputError
+from placecell.presets import base_config
 from placecell.tasks.base import Examples, Task
 from placecell.train import State, fit, make_model, make_optimizer
 from placecell.train import make_task as make_task_of
-from placecell.verbs import base_config
 
 NAMES = tasks.available()
 SMALL = {"n_train": 48, "n_valid": 16, "n_test": 16}  # of these keys, those that a task has
