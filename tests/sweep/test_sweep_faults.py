@@ -101,16 +101,22 @@ def configs() -> list[RunConfig]:
 
 def deadly(victim: str | None, often: int):
     """A back end of two workers, of which one that has begun `victim` (any, if None) is killed so many times."""
-    killed: list[int] = []
+    killed: list[str] = []
 
     class Deadly(Local):
         def wait(self, seconds: float):
             for one in self.processes:
-                begun = one.name is not None and (self.job.out / one.name / "status.json").exists()
-                if begun and victim in (None, one.name) and len(killed) < often and one.process.pid not in killed:
-                    killed.append(one.process.pid)
+                if one.name is not None and victim in (None, one.name) and len(killed) < often and self.begun(one.name):
+                    killed.append(one.name)
                     os.kill(one.process.pid, signal.SIGKILL)
             return super().wait(min(seconds, 0.01))
+
+        def begun(self, name: str) -> bool:
+            """Whether this attempt at the run is in its folder; those before it were all killed."""
+            folder = self.job.out / name
+            if not (folder / "status.json").exists() or read_json(folder / "status.json")["status"] == "done":
+                return False
+            return len(read_json(folder / "environment.json")["attempts"]) > killed.count(name)
 
     return killed, lambda job, asked: Deadly(job, asked, workers=2)
 
