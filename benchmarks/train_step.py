@@ -8,8 +8,8 @@ table), 4 post-norm layers with one head and a ReLU MLP of ratio 4, the answer (
 token, fused Adam. Rounds are interleaved, so that a busy machine slows every row alike. Time is processor time.
 
 Three limits are measured in the same rounds: the matrix products, forward and backward, of the whole encoder (what the
-peers compute); those that are left when the last layer is computed only at the token that is read (what ours does);
-and the latter with every other kernel that a step needs, back to back.
+peers compute); those that are left when the projections of attention are folded and the last layer is computed only at
+the token that is read (what ours does); and the latter with every other kernel that a step needs, back to back.
 """
 
 from __future__ import annotations
@@ -110,8 +110,11 @@ def train_step(model: nn.Module, compiled: bool) -> Step:
     return step
 
 
-def products(d: int, last_at_probe: bool, attention_too: bool = True) -> Step:
-    """Every matrix product of a training step and nothing else, each with operands and a result of its own."""
+def products(d: int, ours: bool, attention_too: bool = True) -> Step:
+    """Every matrix product of a training step and nothing else, each with operands and a result of its own.
+
+    Those of the whole encoder, or ours: attention's projections folded, the last layer at the token that is read only.
+    """
     rows, calls = BATCH * N, []
 
     def linear(m: int, i: int, o: int) -> None:
@@ -134,11 +137,11 @@ def products(d: int, last_at_probe: bool, attention_too: bool = True) -> Step:
         calls.append(lambda: torch.bmm(p.mT, q, out=gk))
 
     for layer in range(DEPTH):
-        at_probe = last_at_probe and layer == DEPTH - 1
-        m = BATCH if at_probe else rows
-        if at_probe:
-            linear(m, d, d)  # q
-            linear(rows, d, 2 * d)  # k, v
+        m = BATCH if ours and layer == DEPTH - 1 else rows
+        if ours:
+            linear(d, d, d)  # W_k W_q, and below W_o W_v
+            linear(d, d, d)
+            linear(m, d, d)
         else:
             linear(rows, d, 3 * d)
         if attention_too:
@@ -175,7 +178,7 @@ def kernels(d: int) -> Step:
         calls.append(lambda: back(y, q, k, v, y, logsumexp, 0.0, False))
         calls.append(lambda: torch.relu(h))
         calls.append(lambda: aten.threshold_backward(h, h, 0))
-        for width in (3 * d, d, RATIO * d, d):
+        for width in (d, d, RATIO * d, d):
             gradient = torch.randn(m, width)
             calls.append(lambda gradient=gradient: gradient.sum(0))
 
@@ -185,7 +188,7 @@ def kernels(d: int) -> Step:
     for p in parameters:
         p.grad = torch.randn_like(p)
     optimizer = torch.optim.Adam(parameters, lr=1e-4, fused=True)
-    alone = products(d, last_at_probe=True, attention_too=False)
+    alone = products(d, ours=True, attention_too=False)
 
     def step() -> None:
         alone()

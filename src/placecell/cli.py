@@ -118,7 +118,7 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
 
     run = verb("run", verbs.run_verb, "train one model", "TASK [--preset NAME] [--KEY VALUE ...]")
     run.add_argument(
-        "--compile", action="store_true", help="compile the training step first (slower on the CPU measured)"
+        "--compile", action="store_true", help="compile the training step first: half a minute, pays on long runs"
     )
     sweep = verb("sweep", verbs.sweep_verb, "train many", "TASK [--preset NAME] [--KEY VALUE,VALUE ...] [--seeds N]")
     sweep.add_argument("--dry-run", action="store_true", help="list the runs and train none")

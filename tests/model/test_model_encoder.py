@@ -60,6 +60,26 @@ def test_fused_path_is_explicit_path(name: str, heads: int, norm: str, activatio
     assert_same(outputs_and_gradients(model), outputs_and_gradients(model, maps=True))
 
 
+@pytest.mark.parametrize("name", available())
+def test_projections_are_folded_where_the_encoding_stays_out_of_attention(name: str) -> None:
+    def projects(heads: int) -> bool:
+        model, calls = make(name, heads), []
+        model.encoder.layers[0].attention.qkv.register_forward_hook(lambda *_: calls.append(1))
+        model(draw(B, N), POS)
+        return bool(calls)
+
+    assert projects(heads=1) == (name in ("rotary", "relative", "alibi"))
+    assert projects(heads=2)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, by its compiler
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+def test_compiled_is_eager(activation: str) -> None:
+    model = make("learnable", activation=activation)
+    assert_same(outputs_and_gradients(torch.compile(model)), outputs_and_gradients(model))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(("heads", "norm", "activation"), VARIANTS)
 @pytest.mark.parametrize("name", available())
 def test_last_layer_at_tokens_read_is_full_computation(name: str, heads: int, norm: str, activation: str) -> None:

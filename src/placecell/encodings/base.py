@@ -106,6 +106,11 @@ class Encoding(nn.Module):
         """Whether `mix` acts, so that attention weights are needed even when nobody asks to see them."""
         return type(self).mix is not Encoding.mix
 
+    @property
+    def acts_in_attention(self) -> bool:
+        """Whether `rotate`, `bias` or `mix` acts, so that queries, keys and logits must be there to act on."""
+        return any(getattr(type(self), hook) is not getattr(Encoding, hook) for hook in ("rotate", "bias", "mix"))
+
 
 _REGISTRY: dict[str, type[Encoding]] = {}
 E_co = TypeVar("E_co", bound=type[Encoding])

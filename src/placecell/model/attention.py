@@ -31,13 +31,28 @@ class Attention(nn.Module):
             k, v = F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]).chunk(2, dim=-1)
         return self._split(q), self._split(k), self._split(v)
 
+    def _folded(self, x: Tensor, x_q: Tensor, visible: Tensor | None) -> Tensor:
+        """The same with two projections of the tokens instead of four, by multiplying weights first.
+
+        With one head, (W_q x_i + b_q)·(W_k x_j + b_k) is (W_kᵀW_q x_i + W_kᵀb_q)·x_j and a term that is alike for
+        every j, which the softmax does not see; and W_o Σ_j a_ij (W_v x_j + b_v) is W_o W_v Σ_j a_ij x_j + W_o b_v.
+        So keys and values are the tokens themselves.
+        """
+        (w_q, w_k, w_v), (b_q, _, b_v) = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
+        q = F.linear(x_q, w_k.T @ w_q, b_q @ w_k)  # b q d
+        y = F.scaled_dot_product_attention(q[:, None], x[:, None], x[:, None], attn_mask=visible)[:, 0]
+        return F.linear(y, self.out.weight @ w_v, F.linear(b_v, self.out.weight, self.out.bias))
+
     def forward(
         self, x: Tensor, x_q: Tensor, encoding: Encoding, pos: Positions, q_pos: Positions, maps: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """What the tokens x_q (b q d) gather from the tokens x (b n d), and the attention map (b h q n) if asked for.
 
-        Without a map to show, and unless the encoding mixes into the output, the fused kernel is used.
+        Without a map to show, and unless the encoding mixes into the output, the fused kernel is used; and with one
+        head, where the encoding leaves queries and logits alone, so are folded projections.
         """
+        if self.heads == 1 and not maps and not encoding.acts_in_attention:
+            return self._folded(x, x_q, encoding.visible(q_pos, pos)), None
         q, k, v = self._project(x, x_q)
         q, k = encoding.rotate(q, q_pos), encoding.rotate(k, pos)
         bias, visible = encoding.bias(q, q_pos, pos), encoding.visible(q_pos, pos)

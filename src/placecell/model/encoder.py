@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,31 @@ from placecell.encodings.base import Encoding, Positions, check_size
 from placecell.errors import InputError, unknown
 from placecell.model.attention import Attention
 
-ACTIVATIONS = {"gelu": nn.GELU, "relu": nn.ReLU}
+
+class _CompiledReLU(torch.autograd.Function):
+    """ReLU that remembers what it gave instead of which elements were positive. Inductor keeps the latter, as bytes,
+    and on a CPU writing them takes longer than all else that it fuses (docs/benchmarks.md)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        y = torch.relu(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (y,) = ctx.saved_tensors
+        return gradient * y.sign()
+
+
+class ReLU(nn.ReLU):
+    """torch's, with a backward pass of its own where it is compiled."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _CompiledReLU.apply(x) if torch.compiler.is_compiling() else super().forward(x)
+
+
+ACTIVATIONS = {"gelu": nn.GELU, "relu": ReLU}
 NORMS = ("pre", "post")
 KINDS = ("symbol", "value")
 
