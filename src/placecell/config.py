@@ -59,7 +59,7 @@ class ModelConfig:
     mlp_ratio: float = option(4.0, "hidden width of the MLP as a multiple of the width")
     norm: Literal["pre", "post"] = option("post", "layer norm before or after each block")
     activation: Literal["gelu", "relu"] = option("relu", "activation of the MLP")
-    token_sigma: float = option(0.25, "standard deviation of the initial symbol embeddings")
+    token_sigma: float = option(0.25, "standard deviation of what embeds the tokens, symbols or values, at the start")
     weight_scale: float | None = option(None, "factor on the initial weights of the layers (default: 1)")
     output_scale: float | None = option(None, "factor α on the outputs; large α with a small lr is lazy (default: 1)")
 
@@ -82,7 +82,9 @@ class ModelConfig:
 class TrainConfig:
     """The optimizer and how long it runs."""
 
-    optimizer: Literal["adam", "adamw", "sgd"] = option("adam", "optimizer; sgd uses `momentum`")
+    optimizer: Literal["adam", "adamw", "muon", "sgd"] = option(
+        "adam", "optimizer; sgd uses `momentum`, muon is adamw but for the matrices of the layers"
+    )
     lr: float = option(1e-3, "learning rate")
     pe_lr: float | None = option(None, "learning rate of the positional encoding (default: lr)")
     steps: int = option(1000, "training steps")

@@ -12,7 +12,7 @@ from placecell.config import TrainConfig
 from placecell.train import State, fit, make_model, make_optimizer
 from placecell.train.loop import batch_rows, rate
 
-OPTIMIZERS = ["adam", "adamw", "sgd"]
+OPTIMIZERS = ["adam", "adamw", "muon", "sgd"]
 
 
 def train(config, task, splits, **hooks):
@@ -31,11 +31,11 @@ def train(config, task, splits, **hooks):
 def test_the_encoding_is_a_group_of_its_own(tiny, tiny_task, optimizer: str) -> None:
     config = tiny(optimizer=optimizer, lr=1e-3, pe_lr=5e-2, weight_decay=0.1, pe_weight_decay=0.3)
     model = make_model(config, tiny_task)
-    rest, position = make_optimizer(model, config.train).param_groups
+    first, position, *more = make_optimizer(model, config.train).param_groups
     assert [id(p) for p in position["params"]] == [id(model.encoding.weight)]
-    together = [*rest["params"], *position["params"]]
+    together = [p for group in (first, position, *more) for p in group["params"]]
     assert sorted(map(id, together)) == sorted(map(id, model.parameters()))
-    assert (rest["lr"], rest["weight_decay"]) == (1e-3, 0.1)
+    assert {(rest["lr"], rest["weight_decay"]) for rest in (first, *more)} == {(1e-3, 0.1)}
     assert (position["lr"], position["weight_decay"]) == (5e-2, 0.3)
 
 
@@ -267,3 +267,13 @@ def test_the_gradient_into_the_table_is_measured(tiny, tiny_task, tiny_splits) -
     (table,) = model.encoding.parameters()
     assert found[-1].value == pytest.approx(float(table.grad.norm()))
     assert found[-1].value > 0
+
+
+def test_the_training_samples_scored_are_spread_evenly(tiny, tiny_task, tiny_splits) -> None:
+    config = tiny(steps=1, eval_train=7)
+    _, state, _ = train(config, tiny_task, tiny_splits)
+    n = len(tiny_splits["train"])
+    few = tiny_splits["train"].take(torch.tensor([i * n // 7 for i in range(7)]))
+    outputs = make_model(config, tiny_task)(few.tokens, tiny_task.positions, few.read).outputs
+    found = next(r.value for r in state.rows if (r.step, r.split, r.name) == (0, "train", "loss"))
+    assert found == pytest.approx(tiny_task.loss(outputs, few).item(), rel=1e-5)

@@ -206,6 +206,7 @@ def test_seeds_are_separate(go, tiny) -> None:
 CASES = [
     ("learnable", {"optimizer": "adam"}),
     ("learnable", {"optimizer": "adamw", "weight_decay": 0.1, "pe_weight_decay": 0.1}),
+    ("learnable", {"optimizer": "muon", "weight_decay": 0.1}),
     ("learnable", {"optimizer": "sgd", "lr": 0.05}),
     ("learnable", {"optimizer": "sgd", "momentum": 0.0, "lr": 0.05}),
     ("relative", {"optimizer": "adam", "warmup": 3, "schedule": "cosine", "clip": 0.5}),

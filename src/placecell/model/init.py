@@ -22,8 +22,8 @@ def initialise(
     token_sigma: float = 0.25,
     weight_scale: float = 1.0,
 ) -> Transformer:
-    """Draw every weight: linear layers from U(±1/√fan-in), those of the encoder's layers times weight_scale; symbol
-    embeddings from N(0, token_sigma²).
+    """Draw every weight: linear layers from U(±1/√fan-in), those of the encoder's layers times weight_scale; what
+    embeds the tokens, symbols or values, from N(0, token_sigma²).
 
     The encoding draws its own from `pe` and is touched by nothing else, so σ stays what was asked for.
     """
@@ -33,14 +33,15 @@ def initialise(
         for module in model.modules():
             if module in inside:
                 continue
-            if isinstance(module, nn.Linear):
+            if module is model.embedding:
+                for parameter in module.parameters():
+                    fill_normal(parameter, token_sigma, weights)
+            elif isinstance(module, nn.Linear):
                 bound = module.in_features**-0.5
                 for part in (module.weight, module.bias):
                     part.copy_(torch.empty(part.shape, **plain).uniform_(-bound, bound, generator=weights))
                     if module in layers and weight_scale != 1.0:
                         part.mul_(weight_scale)
-            elif isinstance(module, nn.Embedding):
-                fill_normal(module.weight, token_sigma, weights)
             elif isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
     model.encoding.reset_parameters(pe)

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from placecell.encodings.base import Positions
 from placecell.model import Transformer
 from placecell.seeds import torch_stream
 from placecell.tasks.base import Examples, Task
+from placecell.train.muon import Muon
 
 Status = Literal["running", "done", "diverged", "interrupted", "failed"]
 EVAL_BATCH = 1024  # samples a forward pass in evaluations: bounds memory, changes nothing
@@ -43,15 +44,22 @@ class State:
 
 
 def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Optimizer:
-    """The optimizer, with the positional encoding as a group of its own (the second)."""
+    """The optimizer, with the positional encoding as a group of its own (the second). With
+    Muon the matrices of the layers are a third; all else, the encoding too, is AdamW's."""
     position = list(model.encoding.parameters())
     own = {id(p) for p in position}
     others = [p for p in model.parameters() if id(p) not in own]
     pe_lr = config.lr if config.pe_lr is None else config.pe_lr
-    groups = [
-        {"params": others, "lr": config.lr, "base_lr": config.lr, "weight_decay": config.weight_decay},
+    rest = {"lr": config.lr, "base_lr": config.lr, "weight_decay": config.weight_decay}
+    groups: list[dict[str, Any]] = [
+        {"params": others, **rest},
         {"params": position, "lr": pe_lr, "base_lr": pe_lr, "weight_decay": config.pe_weight_decay},
     ]
+    if config.optimizer == "muon":
+        matrices = [p for p in model.encoder.parameters() if p.ndim == 2]
+        turned = {id(p) for p in matrices}
+        groups[0]["params"] = [p for p in others if id(p) not in turned]
+        return Muon([*groups, {"params": matrices, "orthogonal": True, **rest}], fused=True)
     if config.optimizer == "sgd":
         return torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, fused=True)
     cls = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
@@ -134,7 +142,8 @@ def fit(
     positions = task.positions.to(device)
     splits = {name: examples.to(device) for name, examples in splits.items()}
     train = splits["train"]
-    scored = splits | {"train": train.take(slice(0, config.eval_train))}
+    few = min(config.eval_train, len(train))
+    scored = splits | {"train": train.take(torch.arange(few, device=device) * len(train) // few)}  # evenly over it
 
     def loss_of(batch: Examples) -> Tensor:
         return task.loss(model(batch.tokens, positions, batch.read).outputs, batch)
