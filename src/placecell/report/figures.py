@@ -75,7 +75,9 @@ def fig_tables(summary: Summary) -> Figure:
 
 
 def fig_training(summary: Summary) -> Figure:
-    """Training and test scores over the steps, one panel a configuration, one line a seed."""
+    """Training and test scores over the steps, one panel a configuration, one line a seed; the best of the simpler
+    methods dashed. Errors are shown from the first evaluation after the start on, which would dwarf them."""
+    headline, errors = summary.task.headline, summary.task.headline_lower_is_better
     labels = summary.labels
     columns = min(4, len(labels))
     rows = -(-len(labels) // columns)
@@ -84,13 +86,22 @@ def fig_training(summary: Summary) -> Figure:
     for panel, label in zip(panels, labels, strict=False):
         for run in (r for r in summary.runs if r.label == label):
             for split, colour in (("train", INK), ("test", LARGE)):
-                chosen = [r for r in run.result.rows if (r.split, r.name) == (split, summary.task.headline)]
+                chosen = [
+                    r for r in run.result.rows if (r.split, r.name) == (split, headline) and (r.step or not errors)
+                ]
                 panel.plot([r.step for r in chosen], [r.value for r in chosen], color=colour, lw=0.9)
         panel.set_title(label, fontsize=8)
     for panel in panels[len(labels) :]:
         panel.set_visible(False)
-    figure.supxlabel("step")
-    figure.supylabel(f"{summary.task.headline} (dark: training, red: test)")
+    told = "dark: training, red: test"
+    simpler = {n: v[f"test/{headline}"] for n, v in summary.baselines.items() if f"test/{headline}" in v}
+    if simpler:
+        best = (min if errors else max)(simpler, key=lambda name: simpler[name])
+        told += f", dashed: {best}"
+        for panel in panels[: len(labels)]:
+            panel.axhline(simpler[best], color=LARGE, lw=0.9, ls="--")
+    figure.supxlabel(f"step ({told})", fontsize=9)
+    figure.supylabel(headline, fontsize=9)
     return figure
 
 

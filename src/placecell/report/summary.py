@@ -238,6 +238,8 @@ def _measure_table(run: RunSummary, task: Task, truth: Truth) -> None:
     if truth.spatial:
         _measure_place(run, task, truth, rng)
     for name, labels in truth.labels.items():
+        if np.unique(labels, return_counts=True)[1].min() < 2 or len(np.unique(labels)) < 2:
+            continue  # a probe must see a label in one token to find it in another
         probe = analysis.linear_probe(run.table, labels, rng=rng, permutations=SHUFFLES)
         values |= {f"table/probe_{name}": probe.accuracy, f"table/probe_{name}_p": probe.p}
 

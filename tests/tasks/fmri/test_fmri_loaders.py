@@ -66,21 +66,21 @@ def test_every_format_gives_the_same_series(kind: str, tmp_path: Path, series: n
         savemat(path, {"tc": given, "tr": 0.72, "id": "s1"})
     else:
         table(path, given, "\t" if end == "tsv" else ",", variant != "plain")
-    assert load_series(path) == pytest.approx(series)
+    assert load_series(path).values == pytest.approx(series)
 
 
 def test_cifti_knows_its_own_orientation(tmp_path: Path, series: np.ndarray) -> None:
     cifti(tmp_path / "run.ptseries.nii", series)
-    assert load_series(tmp_path / "run.ptseries.nii") == pytest.approx(series, rel=1e-5)
+    assert load_series(tmp_path / "run.ptseries.nii").values == pytest.approx(series, rel=1e-5)
 
 
 def test_a_4d_image_through_an_atlas_is_kept_in_the_cache(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
     monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
     path, atlas = tmp_path / "bold.nii.gz", tmp_path / "atlas.nii.gz"
     image(path, atlas, series)
-    assert load_series(path, atlas=str(atlas)) == pytest.approx(series, rel=1e-5)
+    assert load_series(path, atlas=str(atlas)).values == pytest.approx(series, rel=1e-5)
     assert len(list((tmp_path / "cache" / "parcellated").iterdir())) == 1
-    assert load_series(path, atlas=str(atlas)) == pytest.approx(series, rel=1e-5)
+    assert load_series(path, atlas=str(atlas)).values == pytest.approx(series, rel=1e-5)
     with pytest.raises(InputError, match="atlas"):
         load_series(path)
 
@@ -90,10 +90,53 @@ def test_the_orientation_is_asked_for_when_it_is_not_plain(tmp_path: Path) -> No
     np.save(tmp_path / "run.npy", square)
     with pytest.raises(InputError, match=r"100 × 90 .* --orientation"):
         load_series(tmp_path / "run.npy")
-    assert load_series(tmp_path / "run.npy", "time-first").shape == (100, 90)
-    assert load_series(tmp_path / "run.npy", "regions-first").shape == (90, 100)
+    assert load_series(tmp_path / "run.npy", "time-first").values.shape == (100, 90)
+    assert load_series(tmp_path / "run.npy", "regions-first").values.shape == (90, 100)
+    assert load_series(tmp_path / "run.npy", regions=100).values.shape == (90, 100), "the number of labels tells"
+    np.save(tmp_path / "short.npy", np.zeros((150, 400)))
+    with pytest.raises(InputError, match=r"150 × 400 .* --orientation"):  # a short scan of a fine parcellation?
+        load_series(tmp_path / "short.npy")
+    np.save(tmp_path / "long.npy", np.zeros((100, 1200)))
+    assert load_series(tmp_path / "long.npy").values.shape == (1200, 100)
     table(tmp_path / "run.csv", square, ",")
-    assert load_series(tmp_path / "run.csv").shape == (100, 90), "names say that columns are regions"
+    assert load_series(tmp_path / "run.csv").values.shape == (100, 90), "names say that columns are regions"
+
+
+def test_names_are_read_and_tables_are_as_programs_save_them(tmp_path: Path, series: np.ndarray) -> None:
+    names = tuple(f"region{i}" for i in range(REGIONS))
+    table(tmp_path / "run.tsv", series, "\t")
+    assert load_series(tmp_path / "run.tsv").names == names
+    cifti(tmp_path / "run.ptseries.nii", series)
+    assert load_series(tmp_path / "run.ptseries.nii").names == tuple(f"p{i}" for i in range(REGIONS))
+    table(tmp_path / "plain.csv", series, ",", names=False)
+    plain = (tmp_path / "plain.csv").read_text()
+    (tmp_path / "mark.csv").write_text("\ufeff" + plain, encoding="utf-8")
+    assert load_series(tmp_path / "mark.csv").values.shape == series.shape, "a byte order mark is no name"
+    (tmp_path / "counted.csv").write_text(",".join(map(str, range(REGIONS))) + "\n" + plain)
+    assert load_series(tmp_path / "counted.csv").values.shape == series.shape, "numbers of columns are no volume"
+    np.save(tmp_path / "x.npy", series)
+    (tmp_path / "x.npy").rename(tmp_path / "renamed.npz")
+    assert load_series(tmp_path / "renamed.npz").values == pytest.approx(series)
+
+
+def test_images_that_do_not_cover_the_atlas_or_have_holes(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
+    nibabel = pytest.importorskip("nibabel")
+    monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
+    path, atlas = tmp_path / "bold.nii.gz", tmp_path / "atlas.nii.gz"
+    image(path, atlas, series)
+    whole = np.asarray(nibabel.load(path).dataobj)
+    nibabel.save(nibabel.Nifti1Image(whole[:-2], np.eye(4)), tmp_path / "part.nii.gz")
+    with pytest.raises(
+        InputError, match=r"part\.nii\.gz: does not cover 2 regions of the atlas, the first with label 8"
+    ):
+        load_series(tmp_path / "part.nii.gz", atlas=str(atlas))
+    whole[3, 0, 0, 5] = np.nan
+    nibabel.save(nibabel.Nifti1Image(whole, np.eye(4)), tmp_path / "hole.nii.gz")
+    with pytest.raises(InputError, match=r"hole\.nii\.gz: region 4 has voxels that are not finite"):
+        load_series(tmp_path / "hole.nii.gz", atlas=str(atlas))
+    nibabel.save(nibabel.Nifti1Image(whole[..., 0], np.eye(4)), tmp_path / "one.nii.gz")
+    with pytest.raises(InputError, match="4D"):
+        load_series(tmp_path / "one.nii.gz", atlas=str(atlas))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +236,7 @@ def broken(series: np.ndarray, how: str) -> np.ndarray:
     ("how", "words"),
     [
         ("nan", r"train2\.npy: region 5 .* not finite"), ("constant", r"train2\.npy: region 3 is constant"),
-        ("duplicate", r"train2\.npy: regions 2 and 7 are duplicates"),
+        ("duplicate", r"train2\.npy: region 2 and region 7 are duplicates"),
         ("short", r"train2\.npy: 30 volumes; at least 50"), ("regions", r"train2\.npy: 8 regions; .*train1\.npy has 9"),
     ],
 )  # fmt: skip
@@ -218,6 +261,27 @@ def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
         load_runs(own(runs, test_files=str(runs / "missing*.npy")))
     with pytest.raises(InputError, match="tested on as well"):
         load_runs(own(runs, test_files=str(runs / "train1.npy")))
+    with pytest.raises(InputError, match="tested on as well"):
+        load_runs(own(runs, test_files=str(runs / ".." / runs.name / "train1.npy")))
+    for wrong in ("1 2 3\n" * 9, "1 2 nan\n" + "".join(f"{i} 0 0\n" for i in range(8))):
+        (runs / "xyz.txt").write_text(wrong)
+        with pytest.raises(InputError, match="a place of its own"):
+            load_regions(own(runs, centroids=str(runs / "xyz.txt")))
+    with pytest.raises(InputError, match="not a pattern"):
+        load_runs(own(runs, test_files=str(runs / "**test.npy")))
+
+
+def test_regions_must_be_the_same_in_every_file(runs: Path, series: np.ndarray) -> None:
+    table(runs / "one.tsv", series, "\t")
+    names, *rows = (runs / "one.tsv").read_text().splitlines()
+    turned = "\t".join(reversed(names.split("\t")))
+    (runs / "two.tsv").write_text("\n".join([turned, *(row + "1" for row in rows)]))
+    config = own(runs, train_files=str(runs / "one.tsv"), test_files=str(runs / "two.tsv"))
+    with pytest.raises(InputError, match=r"two\.tsv: region 1 \(region8\) is region 1 \(region0\) in .*one\.tsv"):
+        load_runs(config)
+    table(runs / "alone.csv", series[:, :1], ",")
+    with pytest.raises(InputError, match="at least two"):
+        load_runs(own(runs, train_files=str(runs / "alone.csv"), test_files=str(runs / "alone.csv")))
 
 
 def test_confounds_beside_a_run(tmp_path: Path) -> None:
@@ -232,6 +296,11 @@ def test_confounds_beside_a_run(tmp_path: Path) -> None:
         load_confounds(run, "*_confounds.tsv", 5)
     with pytest.raises(InputError, match="expected one file"):
         load_confounds(run, "*_motion.tsv", 4)
+    for pattern in ("", str(tmp_path / "x.tsv")):
+        with pytest.raises(InputError, match="no pattern"):
+            load_confounds(run, pattern, 4)
+    (tmp_path / "sub-02_task-rest_confounds.tsv").write_text("dx\twho\n\t2\n1\t2\n")
+    assert load_confounds(run, "*_confounds.tsv", 2).tolist() == [[0, 2], [1, 2]], "an empty first cell counts as 0"
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from scipy.io import loadmat
 from placecell.errors import InputError
 from placecell.tasks.fmri.config import Config
 from placecell.tasks.fmri.fetch import folder_of
-from placecell.tasks.fmri.loaders import load_confounds, load_series, numbers, words
+from placecell.tasks.fmri.loaders import LEAST_VOLUMES, load_confounds, load_series, numbers, words
 
 Array = NDArray[np.float64]
 YEO7 = ("Visual", "Somatomotor", "Dorsal attention", "Ventral attention", "Limbic", "Frontoparietal", "Default")
-LEAST_VOLUMES = 50  # of a run: fewer say next to nothing of how regions go together
 SAME = 1e-6  # correlation this near to 1 makes two regions one
 
 
@@ -31,6 +30,11 @@ class Run:
     scanner: str
     series: Array  # time n
     confounds: Array | None = None  # time c
+    regions: tuple[str, ...] = ()  # their names, where the file has them
+
+    def region(self, index: int) -> str:
+        """A region in words."""
+        return f"region {index + 1}" + (f" ({self.regions[index]})" if self.regions else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +84,8 @@ def load_regions(config: Config) -> Regions:
         centroids = numbers(Path(config.centroids))
         if centroids.shape != (n, 3):
             raise InputError(f"{config.centroids}: expected x, y, z for {n} regions, found {centroids.shape}.")
+        if not np.isfinite(centroids).all() or len(np.unique(centroids, axis=0)) < n:
+            raise InputError(f"{config.centroids}: expected finite numbers, and a place of its own for each region.")
     return Regions(n, networks, names, centroids)
 
 
@@ -97,7 +103,13 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
         if run.series.shape[1] != n:
             raise InputError(f"{run.name}: {run.series.shape[1]} regions; {every[0].name} has {n}.")
         check(run)
-    both = {run.name for run in runs["train"]} & {run.name for run in runs["test"]}
+    named = [run for run in every if run.regions]
+    for run in named:
+        other = [i for i in range(n) if run.regions[i] != named[0].regions[i]]
+        if other:
+            raise InputError(f"{run.name}: {run.region(other[0])} is {named[0].region(other[0])} in {named[0].name}.")
+    train, test = ({str(Path(run.name).resolve()) for run in runs[part]} for part in ("train", "test"))
+    both = train & test
     if both:
         raise InputError(f"{min(both)}: a run to train on cannot be tested on as well.")
     return runs
@@ -106,17 +118,20 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
 def check(run: Run) -> None:
     """Refuse a run that nothing sensible can be learned from, naming its file and the region (counted from 1)."""
     series = run.series
+    if series.shape[1] < 2:
+        raise InputError(f"{run.name}: one region; at least two are needed.")
     if len(series) < LEAST_VOLUMES:
         raise InputError(f"{run.name}: {len(series)} volumes; at least {LEAST_VOLUMES} are needed.")
     bad = np.flatnonzero(~np.isfinite(series).all(axis=0))
     if len(bad):
-        raise InputError(f"{run.name}: region {bad[0] + 1} has values that are not finite (NaN or infinite).")
+        raise InputError(f"{run.name}: {run.region(bad[0])} has values that are not finite (NaN or infinite).")
     still = np.flatnonzero(series.std(axis=0) <= 1e-9 * np.abs(series).max(axis=0))
     if len(still):
-        raise InputError(f"{run.name}: region {still[0] + 1} is constant; leave it out or use another atlas.")
+        raise InputError(f"{run.name}: {run.region(still[0])} is constant; leave it out or use another atlas.")
     same = np.argwhere(np.triu(np.corrcoef(series.T), 1) > 1 - SAME)
     if len(same):
-        raise InputError(f"{run.name}: regions {same[0][0] + 1} and {same[0][1] + 1} are duplicates of each other.")
+        one, two = (run.region(index) for index in same[0])
+        raise InputError(f"{run.name}: {one} and {two} are duplicates of each other.")
 
 
 def npz(path: Path) -> Array:
@@ -158,14 +173,17 @@ def _split(runs: Sequence[Run], config: Config) -> dict[str, list[Run]]:
 
 def _own(config: Config, patterns: str | None) -> list[Run]:
     found: list[Run] = []
-    for pattern in (patterns or "").split(";"):
-        pattern = pattern.strip()
+    known = None if config.networks is None else len(words(Path(config.networks)))
+    for pattern in filter(None, (part.strip() for part in (patterns or "").split(";"))):
         at = Path(pattern)
-        paths = [at] if at.exists() else sorted(Path(at.anchor or ".").glob(str(at.relative_to(at.anchor))))
+        try:
+            paths = [at] if at.exists() else sorted(Path(at.anchor or ".").glob(str(at.relative_to(at.anchor))))
+        except ValueError as error:
+            raise InputError(f"{pattern}: not a pattern of file names ({error}).") from None
         if not paths:
             raise InputError(f"{pattern}: no such file.")
         for path in paths:
-            series = load_series(path, config.orientation, config.atlas)
+            series, names = load_series(path, config.orientation, config.atlas, known)
             confounds = None if config.confounds is None else load_confounds(path, config.confounds, len(series))
-            found.append(Run(str(path), path.name.split("_")[0], path.name, "own", series, confounds))
+            found.append(Run(str(path), path.name.split("_")[0], path.name, "own", series, confounds, names))
     return found

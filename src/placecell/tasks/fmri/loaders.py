@@ -6,7 +6,7 @@ import hashlib
 import io
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,17 +18,26 @@ from placecell.tasks.fmri.fetch import cache
 
 Array = NDArray[np.float64]
 KNOWN = ".npy, .npz, .csv, .tsv, .mat, .ptseries.nii, or .nii/.nii.gz with an atlas"
+LEAST_VOLUMES = 50  # of a run: fewer say next to nothing of how regions go together
+MOST_REGIONS = 1000  # of the parcellations in use; an axis that is longer is time
 NEED_EXTRA = "{}: reading NIfTI needs nibabel and nilearn; install them with: pip install 'placecell[fmri]'"
 
 
-def load_series(path: Path, orientation: str = "auto", atlas: str | None = None) -> Array:
-    """The time series (time n) of one run.
+class Series(NamedTuple):
+    """The time series of one run, and the names of its regions where the file has them."""
 
-    `orientation` says how a matrix lies, `time-first` or `regions-first`; `auto` takes the longer axis for
-    time if it is at least twice as long, and asks otherwise. Files that say it themselves (a table with a row of names,
-    CIFTI, a 4D image) are not asked about.
+    values: Array  # time n
+    names: tuple[str, ...] = ()
+
+
+def load_series(path: Path, orientation: str = "auto", atlas: str | None = None, regions: int | None = None) -> Series:
+    """The time series of one run.
+
+    `orientation` says how a matrix lies, `time-first` or `regions-first`; `auto` works it out from the number of
+    `regions`, where that is known, or where one axis only can be time, and asks otherwise. Files that say it themselves
+    (a table with a row of names, CIFTI, a 4D image) are not asked about.
     """
-    if not path.exists():
+    if not path.is_file():
         raise InputError(f"{path}: no such file.")
     name = path.name.lower()
     if name.endswith(".ptseries.nii"):
@@ -36,18 +45,17 @@ def load_series(path: Path, orientation: str = "auto", atlas: str | None = None)
     if name.endswith((".nii", ".nii.gz")):
         return _image(path, atlas)
     if name.endswith((".csv", ".tsv")):
-        matrix, known = _text(path)
-        if known:  # the columns have names, so they are regions
-            return matrix
-    elif name.endswith(".npy"):
-        matrix = _one_matrix(path, {"": _numpy(path)})
-    elif name.endswith(".npz"):
-        matrix = _one_matrix(path, _numpy(path))
+        matrix, names = _text(path, counted=True)  # so tables without names are saved by many programs
+        if names:  # the columns have names, so they are regions
+            return Series(matrix, names)
+    elif name.endswith((".npy", ".npz")):
+        found = _numpy(path)
+        matrix = _one_matrix(path, {"": found} if isinstance(found, np.ndarray) else found)
     elif name.endswith(".mat"):
         matrix = _one_matrix(path, _matlab(path))
     else:
         raise InputError(f"{path}: not a file of time series that is known here; expected {KNOWN}.")
-    return _oriented(path, matrix, orientation)
+    return Series(_oriented(path, matrix, orientation, regions))
 
 
 def load_confounds(path: Path, pattern: str, volumes: int) -> Array:
@@ -56,7 +64,12 @@ def load_confounds(path: Path, pattern: str, volumes: int) -> Array:
     Of several that fit, the one whose name begins most like the run's is taken. Empty cells, as derivatives have in
     their first row, count as 0.
     """
-    found = [p for p in path.parent.glob(pattern) if p != path]
+    try:
+        found = [p for p in path.parent.glob(pattern) if p != path]
+    except (ValueError, NotImplementedError):
+        raise InputError(
+            f"confounds: {pattern!r} is no pattern of names beside a run, such as *_confounds.tsv."
+        ) from None
     shared = {p: len(_common(p.name, path.name)) for p in found}
     best = [p for p in found if shared[p] == max(shared.values())]
     if len(best) != 1:
@@ -74,7 +87,7 @@ def load_confounds(path: Path, pattern: str, volumes: int) -> Array:
 def words(path: Path) -> list[str]:
     """The lines of a text file, empty ones at the end apart."""
     try:
-        return [line.strip() for line in path.read_text().rstrip().splitlines()]
+        return [line.strip() for line in path.read_text(encoding="utf-8-sig").rstrip().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}).") from None
 
@@ -84,14 +97,16 @@ def numbers(path: Path) -> Array:
     return _text(path)[0]
 
 
-def _text(path: Path, blank: float = np.nan) -> tuple[Array, bool]:
-    """A table of numbers and whether its first row was names. Blank and `n/a` cells become `blank`."""
-    lines = [line for line in words(path) if line]
-    if not lines:
+def _text(path: Path, blank: float = np.nan, counted: bool = False) -> tuple[Array, tuple[str, ...]]:
+    """A table of numbers and the names in its first row, if those are names; 0, 1, 2, … or 1, 2, 3, … may be `counted`
+    among them. Blank and `n/a` cells become `blank`."""
+    if not any(words(path)):
         raise InputError(f"{path}: an empty file; expected a table of numbers.")
+    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     separator = next((s for s in ("\t", ",") if s in lines[0]), None)
     cells = [[cell.strip() for cell in line.split(separator)] for line in lines]
     named = any(not _is_number(cell) for cell in cells[0])
+    named |= counted and cells[0] in [[str(i + first) for i in range(len(cells[0]))] for first in (0, 1)]
     rows = cells[1:] if named else cells
     for number, row in enumerate(rows, 1 + named):
         if len(row) != len(cells[0]):
@@ -101,7 +116,8 @@ def _text(path: Path, blank: float = np.nan) -> tuple[Array, bool]:
             raise InputError(f"{path}: line {number} has {wrong!r} where a number was expected.")
     if not rows:
         raise InputError(f"{path}: a row of names and no numbers.")
-    return np.array([[blank if c.lower() in BLANK else float(c) for c in row] for row in rows]), named
+    matrix = np.array([[blank if c.lower() in BLANK else float(c) for c in row] for row in rows])
+    return matrix, tuple(cells[0]) if named else ()
 
 
 BLANK = ("", "n/a", "na")
@@ -160,13 +176,16 @@ def _one_matrix(path: Path, found: dict[str, Any]) -> Array:
     raise InputError(f"{path}: no matrix of time series (time × regions) in it, found {there}.")
 
 
-def _oriented(path: Path, matrix: Array, orientation: str) -> Array:
+def _oriented(path: Path, matrix: Array, orientation: str, regions: int | None) -> Array:
     if orientation == "time-first":
         return matrix
     if orientation == "regions-first":
         return matrix.T
     rows, columns = matrix.shape
-    if max(rows, columns) < 2 * min(rows, columns):
+    if regions is not None and (rows == regions) != (columns == regions):
+        return matrix if columns == regions else matrix.T
+    short, long = sorted(matrix.shape)
+    if long < 2 * short or LEAST_VOLUMES <= short <= long <= MOST_REGIONS:
         raise InputError(
             f"{path}: {rows} × {columns} could be time × regions or the reverse; "
             "say which with --orientation time-first or regions-first."
@@ -174,7 +193,7 @@ def _oriented(path: Path, matrix: Array, orientation: str) -> Array:
     return matrix if rows > columns else matrix.T
 
 
-def _cifti(path: Path) -> Array:
+def _cifti(path: Path) -> Series:
     try:
         import nibabel
     except ImportError:
@@ -188,14 +207,15 @@ def _cifti(path: Path) -> Array:
     parcels = [i for i, axis in enumerate(axes) if type(axis).__name__ == "ParcelsAxis"]
     if data.ndim != 2 or len(parcels) != 1:
         raise InputError(f"{path}: expected a CIFTI file of time × parcels, found {data.shape}.")
-    return data if parcels[0] == 1 else data.T
+    return Series(data if parcels[0] == 1 else data.T, tuple(map(str, axes[parcels[0]].name)))
 
 
-def _image(path: Path, atlas: str | None) -> Array:
+def _image(path: Path, atlas: str | None) -> Series:
     """The mean of each region of the atlas in every volume, kept in the cache: it takes seconds to minutes."""
     if atlas is None:
         raise InputError(f"{path}: an image needs an atlas; name its label image with --atlas.")
     try:
+        from nilearn.image import index_img, load_img, resample_to_img
         from nilearn.maskers import NiftiLabelsMasker
     except ImportError:
         raise InputError(NEED_EXTRA.format(path)) from None
@@ -204,20 +224,37 @@ def _image(path: Path, atlas: str | None) -> Array:
     seen = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for p in (path, Path(atlas))]
     kept = cache() / "parcellated" / f"{hashlib.sha256(repr(seen).encode()).hexdigest()[:16]}.npy"
     if kept.exists():
-        return np.asarray(_numpy(kept), dtype=np.float64)
+        return Series(np.asarray(_numpy(kept), dtype=np.float64))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nilearn's advice about resampling and deprecations
-            series = NiftiLabelsMasker(labels_img=atlas, standardize=False).fit_transform(str(path))
+            image, whole = load_img(str(path)), load_img(atlas)
+            if image.ndim != 4:
+                raise InputError(f"{path}: expected a 4D image (a volume a time point), found one volume.")
+            here = resample_to_img(whole, index_img(image, 0), "nearest", force_resample=True, copy_header=True)
+            _check_regions(path, np.asarray(image.dataobj), np.asarray(here.dataobj), np.asarray(whole.dataobj))
+            series = NiftiLabelsMasker(labels_img=here, standardize=False).fit_transform(image)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"{path}: cannot be read as a 4D image with the atlas {atlas} ({_first(error)}).") from None
-    if series.ndim != 2:
-        raise InputError(f"{path}: expected a 4D image (a volume a time point), found one volume.")
     buffer = io.BytesIO()
     np.save(buffer, series, allow_pickle=False)
     files.make_folder(kept.parent)
     files.write_bytes(kept, buffer.getvalue())
-    return np.asarray(series, dtype=np.float64)
+    return Series(np.asarray(series, dtype=np.float64))
+
+
+def _check_regions(path: Path, data: NDArray[Any], here: NDArray[Any], whole: NDArray[Any]) -> None:
+    """Refuse an image that does not cover every region of the atlas, or has NaNs in one: nilearn would leave the region
+    out, and the columns of two runs would no longer be the same regions, or take the NaNs for 0."""
+    gone = np.setdiff1d(np.unique(whole.round()), np.unique(here.round()))
+    if len(gone):
+        raise InputError(f"{path}: does not cover {len(gone)} regions of the atlas, the first with label {gone[0]:g}.")
+    spoilt = np.unique(here[~np.isfinite(data).all(axis=-1)].round())
+    spoilt = spoilt[spoilt != 0]
+    if len(spoilt):
+        raise InputError(f"{path}: region {spoilt[0]:g} has voxels that are not finite (NaN or infinite).")
 
 
 def _first(error: Exception) -> str:

@@ -41,16 +41,21 @@ class Config:
         sizes(self.modules)
 
 
+MOST_NODES = 5000  # their weights fill 200 MB
+
+
 def sizes(text: str) -> tuple[int, ...]:
     """The sizes of the modules from `5x12` (five of twelve nodes) or `10+20+30`."""
     try:
         if "x" in text:
             count, size = map(int, text.split("x"))
-            found = (size,) * count
+            found = (size,) * min(count, MOST_NODES)
         else:
             found = tuple(map(int, text.split("+")))
     except ValueError:
         raise InputError(f"modules must be like 5x12 or 10+20+30, not {text!r}.") from None
     if len(found) < 2 or min(found) < 2:
         raise InputError(f"modules must be at least two, of at least two nodes each, not {text!r}.")
+    if sum(found) > MOST_NODES:
+        raise InputError(f"modules must have at most {MOST_NODES} nodes in all, not {text!r}.")
     return found
