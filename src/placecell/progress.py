@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from placecell.sweep import Outcome, Tally
 
 
+SETTLED = 3.0  # seconds of training, before which its speed is not worth telling
+
+
 class RunProgress:
     """Follows one run on standard error."""
 
@@ -109,6 +112,7 @@ class SweepProgress:
         self.begun: dict[str, int] = {}  # the step at which a running one was first seen
         self.steps: dict[str, int] = {}  # and where it is now
         self.start = time.monotonic()
+        self.since: float | None = None  # when the first step was seen: what comes before it is not training
         self.console = Console(stderr=True)
         self.live = Live(console=self.console, transient=True) if self.console.is_terminal and not quiet else None
 
@@ -142,6 +146,8 @@ class SweepProgress:
 
     def on_tick(self, tally: Tally) -> None:
         self.steps = dict(tally.steps)
+        if self.steps and self.since is None:
+            self.since = time.monotonic()
         for name, step in tally.steps.items():
             self.begun.setdefault(name, step)
         if self.live is None:
@@ -156,8 +162,10 @@ class SweepProgress:
         self.live.update(Group(table, Text(f"{', '.join(words)}, {waiting} waiting{self._times()}")))
 
     def _times(self) -> str:
-        elapsed, left = time.monotonic() - self.start, self.left - sum(self.steps.values())
+        now, left = time.monotonic(), self.left - sum(self.steps.values())
         trained = self.trained + sum(step - self.begun[name] for name, step in self.steps.items())
-        if self.done == self.total or trained == 0:
-            return f" ({elapsed:.0f} s)"
-        return f" ({elapsed:.0f} s, about {elapsed / trained * left:.0f} s left)"
+        training = 0.0 if self.since is None else now - self.since
+        told = f" ({now - self.start:.0f} s"
+        if self.done < self.total and trained > 0 and training >= SETTLED:
+            told += f", about {training / trained * left:.0f} s left"
+        return told + ")"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -116,7 +117,7 @@ class Worker:
 
     def work(self, config: RunConfig, on_step: Callable[[State], bool], on_event: Callable[[Event], None]) -> Event:
         """Train one run of the sweep. `on_step` returning False interrupts it."""
-        key, told = data_key(config), time.monotonic()
+        key, told = data_key(config), -math.inf  # the first step is told at once: where a resumed run goes on
         if key not in self.tasks:
             self.tasks[key] = make_task(config)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from placecell.config import RunConfig
 from placecell.errors import InputError
+from placecell.tasks.base import Task
 from placecell.train.run import complete, make_task
 
 Axes = Mapping[str, Any]  # key -> a value or a list of values
@@ -22,11 +23,14 @@ def grid(base: RunConfig, grids: Sequence[Axes], axes: Axes, seeds: int) -> list
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, not {seeds}.")
     found: dict[str, RunConfig] = {}
+    tasks: dict[Any, Task] = {}  # data -> its task, which may have read files
     for seed in range(seeds):
         for one in grids or [{}]:
             for values in _product({**one, **axes}):
                 config = base.override({"seed": seed} | values, "sweep")
-                config = complete(config, make_task(config))
+                if config.data not in tasks:
+                    tasks[config.data] = make_task(config)
+                config = complete(config, tasks[config.data])
                 found.setdefault(config.name, config)
     return list(found.values())
 

@@ -72,6 +72,7 @@ class ItemScores:
 class Task(ABC):
     """An experiment: what the tokens are, where they are, how to draw data, the loss, the metrics, the truth."""
 
+    config: Any  # the settings it was made from, with what only the data can tell filled in
     tokens: Tokens
     positions: Positions
     n_outputs: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -37,8 +36,6 @@ class MaskedField(Task):
     )  # fmt: skip
     tokens = Tokens("value", 2)  # the value (0 where masked), and 1 where masked
     n_outputs = 1
-
-    config: Any  # the task's own, with `mask` (a share of the tokens) and `split_seed`
 
     @property
     def n_masked(self) -> int:

@@ -56,8 +56,8 @@ class Watch:
 
 
 def complete(config: RunConfig, task: Task) -> RunConfig:
-    """The configuration with the encoding's settings resolved, as it is hashed and saved."""
-    return replace(config, encoding=resolve(config.encoding, task.positions.axes))
+    """The configuration with the task's and the encoding's settings resolved, as it is hashed and saved."""
+    return replace(config, data=task.config, encoding=resolve(config.encoding, task.positions.axes))
 
 
 def make_task(config: RunConfig) -> Task:

@@ -10,10 +10,12 @@ import pytest
 from scipy.io import savemat
 
 from placecell.errors import InputError
+from placecell.sweep import grid
+from placecell.tasks.fmri import datasets
 from placecell.tasks.fmri.config import Config
-from placecell.tasks.fmri.datasets import load_regions, load_runs
+from placecell.tasks.fmri.datasets import load_runs
 from placecell.tasks.fmri.loaders import load_confounds, load_series
-from placecell.train import make_task
+from placecell.train import load_model, make_task, run
 
 TIME, REGIONS = 120, 9
 
@@ -250,13 +252,13 @@ def test_series_that_cannot_be_used_are_refused_before_training(how: str, words:
 def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
     (runs / "nets.txt").write_text("a\nb\n")
     with pytest.raises(InputError, match="2 labels for 9 regions"):
-        load_regions(own(runs, networks=str(runs / "nets.txt")))
+        make_task(_run_config(own(runs, networks=str(runs / "nets.txt"))))
     (runs / "nets.txt").write_text("a\n" * 9)
     with pytest.raises(InputError, match="every region"):
-        load_regions(own(runs, networks=str(runs / "nets.txt")))
+        make_task(_run_config(own(runs, networks=str(runs / "nets.txt"))))
     (runs / "xyz.txt").write_text("1 2\n" * 9)
     with pytest.raises(InputError, match="x, y, z"):
-        load_regions(own(runs, centroids=str(runs / "xyz.txt")))
+        make_task(_run_config(own(runs, centroids=str(runs / "xyz.txt"))))
     with pytest.raises(InputError, match="no such file"):
         load_runs(own(runs, test_files=str(runs / "missing*.npy")))
     with pytest.raises(InputError, match="tested on as well"):
@@ -266,9 +268,38 @@ def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
     for wrong in ("1 2 3\n" * 9, "1 2 nan\n" + "".join(f"{i} 0 0\n" for i in range(8))):
         (runs / "xyz.txt").write_text(wrong)
         with pytest.raises(InputError, match="a place of its own"):
-            load_regions(own(runs, centroids=str(runs / "xyz.txt")))
+            make_task(_run_config(own(runs, centroids=str(runs / "xyz.txt"))))
     with pytest.raises(InputError, match="not a pattern"):
         load_runs(own(runs, test_files=str(runs / "**test.npy")))
+
+
+def test_other_contents_under_the_same_names_are_another_run(runs: Path, tmp_path: Path) -> None:
+    small = {"steps": 2, "width": 8, "depth": 1, "batch_size": 4, "eval_every": 2}
+    config = _run_config(own(runs)).override(small)
+    first = run(config, tmp_path / "out")
+    assert run(config, tmp_path / "out").reused
+    before = np.load(runs / "test.npy")
+    np.save(runs / "test.npy", before + np.random.default_rng(9).normal(size=before.shape))
+    again = run(config, tmp_path / "out")
+    assert not again.reused
+    assert again.folder != first.folder
+    with pytest.raises(InputError, match="have changed since the run was made"):
+        load_model(first.folder)
+    np.save(runs / "test.npy", before)
+    load_model(first.folder)
+    (runs / "nets.txt").write_text("a\n" * 4 + "b\n" * 5)
+    named = [
+        make_task(_run_config(own(runs, **more))).config.contents for more in ({}, {"networks": str(runs / "nets.txt")})
+    ]
+    assert len({first.config.data.contents, *named}) == 2, "what describes the regions counts as well"
+
+
+def test_a_sweep_reads_files_once(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    monkeypatch.setattr(datasets, "load_series", lambda path, *more: seen.append(path) or load_series(path, *more))
+    configs = grid(_run_config(own(runs)), [], {"sigma": [0.1, 1.0, 2.0]}, seeds=2)
+    assert len(configs) == 6
+    assert sorted(path.name for path in seen) == ["test.npy", "train1.npy", "train2.npy"]
 
 
 def test_regions_must_be_the_same_in_every_file(runs: Path, series: np.ndarray) -> None:
@@ -303,12 +334,17 @@ def test_confounds_beside_a_run(tmp_path: Path) -> None:
     assert load_confounds(run, "*_confounds.tsv", 2).tolist() == [[0, 2], [1, 2]], "an empty first cell counts as 0"
 
 
+OWN = {"dataset": "files", "train_files": "a.npy", "test_files": "b.npy"}
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [
         ({"mask": 0.0}, "mask"), ({"valid_share": 0.9}, "valid_share"), ({"low_pass": 5.0}, "low_pass"),
         ({"high_pass": 0.1, "low_pass": 0.05}, "below low_pass"), ({"dataset": "files"}, "--train-files"),
         ({"atlas": "x.nii"}, "--dataset files"), ({"repetition_time": 0.0}, "repetition_time"),
+        ({"repetition_time": float("inf")}, "repetition_time"), ({**OWN, "split": "subject"}, "--test-files says"),
+        ({**OWN, "low_pass": 0.1}, "--repetition-time"),
     ],
 )  # fmt: skip
 def test_bad_settings(change: dict[str, object], word: str) -> None:

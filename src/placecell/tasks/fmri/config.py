@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from placecell.config import option
 from placecell.errors import InputError
+
+HCP_SECONDS = 0.72  # a volume of the Human Connectome Project
+OF_FILES = ("atlas", "networks", "centroids", "confounds", "contents")
 
 
 @dataclass(frozen=True)
@@ -16,7 +20,9 @@ class Config:
     dataset: Literal["hcp-schaefer100", "hcp-aal2", "files"] = option(
         "hcp-schaefer100", "a dataset of `placecell fetch`, or `files` for one's own"
     )
-    split: Literal["session", "subject", "scanner"] = option("session", "what is held out for the test")
+    split: Literal["session", "subject", "scanner"] | None = option(
+        None, "what of a fetched dataset is held out for the test (default: session)"
+    )
     train_files: str | None = option(None, "one's own runs to train on: file names or patterns, joined by ;")
     test_files: str | None = option(None, "one's own runs to test on, likewise")
     orientation: Literal["auto", "time-first", "regions-first"] = option(
@@ -25,7 +31,7 @@ class Config:
     atlas: str | None = option(None, "label image (NIfTI) whose regions are averaged in 4D images")
     networks: str | None = option(None, "text file with the network of each region, one a line")
     centroids: str | None = option(None, "text file with x, y, z of each region in mm, one region a line")
-    repetition_time: float = option(0.72, "seconds a volume; the band-pass needs it")
+    repetition_time: float | None = option(None, "seconds a volume; the band-pass needs it (fetched: 0.72)")
     detrend: bool = option(True, "take away each region's straight line over a run")
     high_pass: float | None = option(None, "lowest frequency kept, in Hz (default: all)")
     low_pass: float | None = option(None, "highest frequency kept, in Hz (default: all)")
@@ -36,18 +42,24 @@ class Config:
     flip: bool = option(False, "turn the sign of training samples at random: fluctuations have no up or down")
     valid_share: float = option(0.1, "last part of each training run, kept for validation")
     split_seed: int = option(0, "seed of the masks of held-out volumes")
+    contents: str | None = option(None, "digest of one's own files, filled in as they are read; others are refused")
 
     def __post_init__(self) -> None:
         if not 0 < self.mask < 1:
             raise InputError(f"mask must lie between 0 and 1 (a share of the regions), not {self.mask}.")
         if not 0 < self.valid_share <= 0.5:
             raise InputError(f"valid_share must lie above 0 and not above 0.5, not {self.valid_share}.")
-        if not self.repetition_time > 0:
-            raise InputError(f"repetition_time must be above 0 seconds, not {self.repetition_time}.")
-        nyquist = 0.5 / self.repetition_time
+        seconds = self.seconds
+        if seconds is not None and not 0 < seconds < math.inf:
+            raise InputError(f"repetition_time must be above 0 seconds, not {seconds}.")
         for key in ("high_pass", "low_pass"):
             value = getattr(self, key)
-            if value is not None and not 0 < value < nyquist:
+            if value is None:
+                continue
+            if seconds is None:
+                raise InputError(f"{key} needs the seconds a volume of your files took: --repetition-time.")
+            nyquist = 0.5 / seconds
+            if not 0 < value < nyquist:
                 raise InputError(
                     f"{key} must lie between 0 and {nyquist:.4g} Hz (half the sampling rate), not {value}."
                 )
@@ -56,7 +68,16 @@ class Config:
         own = [key for key in ("train_files", "test_files") if getattr(self, key) is not None]
         if self.dataset == "files" and len(own) < 2:
             raise InputError("dataset files needs both --train-files and --test-files.")
+        if self.dataset == "files" and self.split is not None:
+            raise InputError(
+                f"split {self.split!r} is for fetched datasets; of your own files --test-files says what is held out."
+            )
         if self.dataset != "files":
-            own += [k for k in ("atlas", "networks", "centroids", "confounds") if getattr(self, k) is not None]
+            own += [k for k in OF_FILES if getattr(self, k) is not None]
             if own:
                 raise InputError(f"{own[0]} is for one's own data; add --dataset files (it is {self.dataset!r} now).")
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds a volume: as said, or those of the fetched data; None where nobody knows."""
+        return HCP_SECONDS if self.repetition_time is None and self.dataset != "files" else self.repetition_time

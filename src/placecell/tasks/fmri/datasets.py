@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +52,12 @@ class Regions:
     group_fc: Array | None = None  # n n, of other people
 
 
-def load_regions(config: Config) -> Regions:
-    """What is known of the regions, without reading any time series of a fetched dataset."""
+def load_regions(config: Config, n: int) -> Regions:
+    """What is known of the n regions of the time series."""
     if config.dataset == "hcp-schaefer100":
         at = folder_of(config.dataset)
         return Regions(
-            100,
+            n,
             np.loadtxt(at / "ctx_parc-schaefer-100_desc-yeo7.txt").astype(np.int64),
             YEO7,
             np.loadtxt(at / "centroids.csv", delimiter=","),
@@ -64,9 +66,7 @@ def load_regions(config: Config) -> Regions:
             npz(at / "ctx_parc-schaefer-100_desc-fc.npz"),
         )
     if config.dataset == "hcp-aal2":
-        folder_of(config.dataset)
-        return Regions(94, mirror=np.repeat(np.arange(47), 2))  # the atlas lists left and right in turn
-    n = _own(config, config.train_files)[0].series.shape[1]
+        return Regions(n, mirror=np.repeat(np.arange(n // 2), 2))  # the atlas lists left and right in turn
     networks: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
     centroids: Array | None = None
@@ -91,12 +91,13 @@ def load_regions(config: Config) -> Regions:
 
 def load_runs(config: Config) -> dict[str, list[Run]]:
     """The runs to train on and to test on, checked."""
+    by = config.split or "session"
     if config.dataset == "files":
         runs = {"train": _own(config, config.train_files), "test": _own(config, config.test_files)}
     elif config.dataset == "hcp-schaefer100":
-        runs = _split(_schaefer(folder_of(config.dataset)), config)
+        runs = _split(_schaefer(folder_of(config.dataset)), config.dataset, by)
     else:
-        runs = _split(_aal2(folder_of(config.dataset)), config)
+        runs = _split(_aal2(folder_of(config.dataset)), config.dataset, by)
     every = [run for part in runs.values() for run in part]
     n = every[0].series.shape[1]
     for run in every:
@@ -134,6 +135,20 @@ def check(run: Run) -> None:
         raise InputError(f"{run.name}: {one} and {two} are duplicates of each other.")
 
 
+def digest(runs: Mapping[str, Sequence[Run]], regions: Regions) -> str:
+    """Twelve hexadecimal digits of all that was read, in single precision: an average of voxels may differ in its last
+    digits from one version of a library to the next."""
+    seen = hashlib.sha256()
+    parts: list[NDArray[Any] | None] = [regions.networks, regions.centroids]
+    for split, found in runs.items():
+        for run in found:
+            seen.update(repr((split, run.subject, run.regions)).encode())
+            parts += [run.series, run.confounds]
+    for part in parts:
+        seen.update(b"" if part is None else repr(part.shape).encode() + part.astype("<f4").tobytes())
+    return seen.hexdigest()[:12]
+
+
 def npz(path: Path) -> Array:
     with np.load(path, allow_pickle=False) as file:
         return np.asarray(file["arr_0"], dtype=np.float64)
@@ -155,19 +170,19 @@ def _aal2(at: Path) -> list[Run]:
     return found
 
 
-def _split(runs: Sequence[Run], config: Config) -> dict[str, list[Run]]:
+def _split(runs: Sequence[Run], dataset: str, by: str) -> dict[str, list[Run]]:
     """Training and test runs that differ in the session, the subject or the scanner."""
-    values = sorted({getattr(run, config.split) for run in runs}, key=lambda v: (v != "HCP", v))
+    values = sorted({getattr(run, by) for run in runs}, key=lambda v: (v != "HCP", v))
     if len(values) < 2:
         found = ", ".join(values)
-        raise InputError(f"dataset {config.dataset} cannot be split by {config.split}: it has one only ({found}).")
-    if config.split == "subject":
+        raise InputError(f"dataset {dataset} cannot be split by {by}: it has one only ({found}).")
+    if by == "subject":
         runs = [run for run in runs if run.scanner == "HCP"]  # one thing at a time: people, not machines
         values = sorted({run.subject for run in runs})
-    held = set(values[-max(1, len(values) // 3) :]) if config.split == "subject" else set(values[1:])
+    held = set(values[-max(1, len(values) // 3) :]) if by == "subject" else set(values[1:])
     return {
-        "train": [run for run in runs if getattr(run, config.split) not in held],
-        "test": [run for run in runs if getattr(run, config.split) in held],
+        "train": [run for run in runs if getattr(run, by) not in held],
+        "test": [run for run in runs if getattr(run, by) in held],
     }
 
 

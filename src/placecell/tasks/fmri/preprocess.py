@@ -50,7 +50,9 @@ def _filtered(x: Array, config: Config) -> Array:
     if band == (None, None):
         return x
     kind = "bandpass" if None not in band else "highpass" if config.low_pass is None else "lowpass"
+    if config.seconds is None:
+        raise InputError("a band-pass needs the seconds a volume took: --repetition-time.")
     wanted = [f for f in band if f is not None]
-    sections = signal.butter(ORDER, wanted, kind, fs=1 / config.repetition_time, output="sos")
+    sections = signal.butter(ORDER, wanted, kind, fs=1 / config.seconds, output="sos")
     filtered: Array = signal.sosfiltfilt(sections, x, axis=0)
     return filtered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth
 from placecell.tasks.fields import NULLS, MaskedField
 from placecell.tasks.fmri.config import Config
-from placecell.tasks.fmri.datasets import Regions, Run, load_regions, load_runs
+from placecell.tasks.fmri.datasets import Regions, Run, digest, load_regions, load_runs
 from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.preprocess import preprocess
 
@@ -33,21 +34,24 @@ class Fmri(MaskedField):
     """Predict masked brain regions of a volume from the visible ones; their networks are the reference."""
 
     def __init__(self, config: Config) -> None:
-        self.config = config
-        self.regions: Regions = load_regions(config)
+        if config.dataset != "files":
+            config = replace(config, split=config.split or "session", repetition_time=config.seconds)
+        self.runs: dict[str, list[Run]] = load_runs(config)
+        self.regions: Regions = load_regions(config, self.runs["train"][0].series.shape[1])
         self.positions = positions(self.regions)
+        if config.dataset == "files":
+            found = digest(self.runs, self.regions)
+            if config.contents not in (None, found):
+                raise InputError(
+                    f"{config.train_files}, {config.test_files}: these files, or what describes their regions, have "
+                    f"changed since the run was made (contents {found}, expected {config.contents})."
+                )
+            config = replace(config, contents=found)  # so that other data are another run
+        self.config = config
 
     @property
     def flip(self) -> bool:
         return self.config.flip
-
-    @cached_property
-    def runs(self) -> dict[str, list[Run]]:
-        runs = load_runs(self.config)
-        found = runs["train"][0].series.shape[1]
-        if found != self.n_tokens:
-            raise InputError(f"{runs['train'][0].name}: {found} regions; expected {self.n_tokens}.")
-        return runs
 
     @property
     def groups(self) -> tuple[str, ...]:  # type: ignore[override]
