@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test data lint types chromium bench clean
+.PHONY: demo test data lint types chromium docs bench clean
 
 demo: $(READY)
 	$(BIN)/placecell sweep latin_square --preset quick
@@ -33,6 +33,11 @@ chromium:
 	  root=""; test "$$(id -u)" = 0 || root="sudo -n"; \
 	  { $$root apt-get install -y -q chromium || { $$root apt-get update -q && $$root apt-get install -y -q chromium; }; } >/dev/null 2>&1 \
 	    || echo "chromium could not be installed (tried: $$root apt-get install chromium); the browser tests will be skipped." >&2; }
+
+# The pages of docs/ and a reference of the library, as a site. A link or a docstring that does not work is an error.
+docs: $(READY)
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
 
 bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e ".[bench]"

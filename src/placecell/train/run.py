@@ -61,6 +61,7 @@ def complete(config: RunConfig, task: Task) -> RunConfig:
 
 
 def make_task(config: RunConfig) -> Task:
+    """The task of a configuration."""
     return tasks.load(config.task)(config.data)
 
 
