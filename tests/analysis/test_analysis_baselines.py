@@ -84,3 +84,21 @@ def test_masks_that_do_not_fit_are_refused() -> None:
     for wrong in (masks[:5], np.tile(np.arange(6), (400, 1)), masks[:, 0]):
         with pytest.raises(InputError, match="masked"):
             analysis.mean_of_training(x, (x, wrong))
+
+
+def test_principal_components_find_how_many_there_are() -> None:
+    """Three sources in ten tokens, and noise: the loadings are those of the covariance's own vectors, up to sign."""
+    rng = np.random.default_rng(5)
+    mixing = rng.normal(size=(3, 10))
+    x = rng.normal(size=(3000, 3)) @ mixing + 0.3 * rng.normal(size=(3000, 10))
+    found = analysis.principal_components(x[:2000], x[2000:])
+    values, vectors = np.linalg.eigh(np.cov(x[:2000].T))
+    expected = (vectors * np.sqrt(values))[:, ::-1][:, :3]
+    assert np.abs(found) == pytest.approx(np.abs(expected), rel=1e-6)
+
+
+def test_a_constant_token_is_refused() -> None:
+    x, masks = drawn()
+    x[:, 2] = 1.0
+    with pytest.raises(InputError, match="token 2 is constant"):
+        analysis.linear_gaussian(x, (x, masks), (x, masks))

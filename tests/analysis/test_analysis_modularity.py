@@ -184,3 +184,9 @@ def test_block_means_and_matrix_correlation() -> None:
 def test_what_cannot_be_measured_is_refused(matrix, labels) -> None:
     with pytest.raises(InputError):
         analysis.modularity(matrix, labels)
+
+
+def test_kmeans_finds_many_modules() -> None:
+    labels = np.repeat(np.arange(20), 5)
+    table = np.eye(20)[labels] + 0.05 * np.random.default_rng(0).normal(size=(100, 20))
+    assert analysis.match_labels(analysis.kmeans(table, np.random.default_rng(1)), labels).ari == 1.0

@@ -8,7 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placecell import analysis
 from placecell.config import RunConfig
+from placecell.errors import InputError
+from placecell.tasks.base import Learned
 from placecell.tasks.fields import field, hide, n_masked, random_masks
 from placecell.train import make_model, make_task
 
@@ -89,3 +92,30 @@ def test_baselines_are_scored_as_the_model_is(task) -> None:
     mean = task._fields["train"][0].mean(0)
     expected = ((torch.from_numpy(mean)[test.read] - test.targets) ** 2).mean()
     assert found["mean"]["test/mse"] == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_linear_tables_are_measured_as_learned_ones_are(task) -> None:
+    found = task.baselines()
+    rows = found["correlations of the training data, rows as a table"]
+    assert rows["table/modularity"] == analysis.modularity(
+        analysis.row_similarity(task.fc("train")), task.truth().labels["module"]
+    )
+    assert rows["table/modularity"] > found["correlations of the training data"]["table/modularity"]
+    table = np.random.default_rng(0).normal(size=(15, 4))
+    maps = np.full((2, 15, 15), 1 / 15)
+    measured = task.measure(Learned(table, table, maps), np.random.default_rng(0))
+    of = {kind: {k.split("/")[1] for k in measured if k.startswith(kind + "/")} for kind in ("table", "untrained")}
+    assert of["table"] == of["untrained"] == {k.split("/")[1] for k in rows}
+    assert measured["attention/within"] == pytest.approx(measured["attention/within_uniform"]), "uniform is chance"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"n_train": 2}, "2 training samples; at least 3"), ({"noise": 1e200}, "constant|not finite"),
+        ({"noise": 1e-320, "radius": 0.01}, "constant|not finite"),
+    ],
+)  # fmt: skip
+def test_samples_that_could_not_be_analysed_are_refused_before_training(change: dict, words: str) -> None:
+    with np.errstate(all="ignore"), pytest.raises(InputError, match=words):
+        make_task(RunConfig.from_dict({"task": "nmar", "data": DATA | change})).splits()

@@ -1,7 +1,7 @@
 """What a model has learned: pure functions from arrays to small results. No files, no plots, no torch."""
 
 from placecell.analysis.attention import Agreement, agreement, relation_agreement
-from placecell.analysis.baselines import linear_gaussian, mean_of_training, ridge
+from placecell.analysis.baselines import linear_gaussian, mean_of_training, principal_components, ridge
 from placecell.analysis.diagnosis import Diagnosis, Numbers, diagnose, map_consistency
 from placecell.analysis.modularity import (
     Match,
@@ -69,6 +69,7 @@ __all__ = [
     "modules",
     "paired_difference",
     "picture",
+    "principal_components",
     "procrustes",
     "relation_agreement",
     "relation_correlation",

@@ -1,18 +1,21 @@
-"""What simpler methods predict of masked values: the training mean, ridge regression, and the linear Gaussian model.
+"""What simpler methods predict of masked values (the training mean, ridge regression, the linear Gaussian model), and
+the table that principal components make.
 
-Samples are (b, n), standardised or not; `masked` (b, q) lists the hidden tokens of each. Every function gives back
-predictions (b, q) for the test samples, and chooses what it has to choose on the validation samples.
+Samples are (b, n), standardised or not; `masked` (b, q) lists the hidden tokens of each. Every prediction is (b, q) for
+the test samples; whatever has to be chosen is chosen on the validation samples.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.decomposition import PCA
 
 from placecell.analysis.statistics import Array, finite
 from placecell.errors import InputError
 
-SHRINKAGES = (0.0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
+SHRINKAGES = (0.0, *np.geomspace(0.003, 0.6, 30).round(4).tolist())  # each a fifth above the one before
+MOST_COMPONENTS = 50
 PENALTIES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 Masks = NDArray[np.int64]
 Masked = tuple[ArrayLike, ArrayLike]  # samples (b, n) and their masked tokens (b, q)
@@ -30,10 +33,12 @@ def linear_gaussian(train: ArrayLike, valid: Masked, test: Masked) -> tuple[Arra
     """E[masked | visible] of a Gaussian with the training mean μ and covariance Σ, and the shrinkage λ it used.
 
     x̂_m = μ_m + Σ_mv Σ_vv⁻¹ (x_v − μ_v), with (1 − λ) Σ + λ diag Σ for Σ and λ of the lowest validation error.
-    The best that any linear method can do that knows which values it sees.
+    The best linear prediction from the values seen, but for what the covariance is wrong by.
     """
     x = finite("train", train, 2)
     mean, covariance = x.mean(axis=0), np.cov(x.T)
+    if not (np.diag(covariance) > 0).all():
+        raise InputError(f"train: token {int(np.argmin(np.diag(covariance)))} is constant; it cannot be predicted from")
 
     def shrunk(share: float) -> Array:
         found: Array = (1 - share) * covariance + share * np.diag(np.diag(covariance))
@@ -73,6 +78,25 @@ def ridge(train: Masked, valid: Masked, test: Masked) -> tuple[Array, float]:
     truth = np.take_along_axis(values, tokens, axis=1)
     best = min(PENALTIES, key=lambda penalty: float(((predict(penalty, valid) - truth) ** 2).mean()))
     return predict(best, test), best
+
+
+def principal_components(train: ArrayLike, valid: ArrayLike) -> Array:
+    """The loadings (n, k) of the tokens on the first k principal components of the training samples, in their units.
+
+    The table of a linear method: k is the one under which the validation samples (b, n) are most likely by
+    probabilistic PCA (Tipping and Bishop 1999).
+    """
+    x, held = finite("train", train, 2), finite("valid", valid, 2)
+    best, likelihood = None, -np.inf
+    for k in range(1, min(MOST_COMPONENTS, x.shape[1] - 1, len(x) - 1) + 1):
+        model = PCA(k, svd_solver="covariance_eigh").fit(x)
+        value = float(model.score(held))
+        if best is None or value > likelihood:
+            best, likelihood = model, value
+    if best is None:
+        raise InputError(f"train: expected two samples and two tokens at least, found {x.shape}")
+    found: Array = best.components_.T * np.sqrt(best.explained_variance_)
+    return found
 
 
 def _seen(samples: Array, masked: Masks) -> tuple[Array, NDArray[np.bool_]]:

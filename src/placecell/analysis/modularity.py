@@ -17,7 +17,8 @@ from placecell.analysis.symmetry import IntArray
 from placecell.errors import InputError
 
 Labels = NDArray[np.int64]
-MOST_CLUSTERS = 12  # tried by `kmeans`
+MOST_CLUSTERS = 30  # tried by `kmeans`, and never more than half of the rows
+KMEANS_STARTS = 4
 LOUVAIN_STARTS = 10  # the best of so many: Louvain depends on the order in which it takes the nodes
 
 
@@ -156,8 +157,8 @@ def kmeans(table: ArrayLike, rng: np.random.Generator, most: int = MOST_CLUSTERS
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = rows / np.where(length > 0, length, 1.0)
     best, score = np.zeros(len(rows), dtype=np.int64), -np.inf
-    for k in range(2, min(most, len(rows) - 1) + 1):
-        found = KMeans(k, n_init=10, random_state=int(rng.integers(2**31))).fit_predict(unit)
+    for k in range(2, max(2, min(most, len(rows) // 2)) + 1):
+        found = KMeans(k, n_init=KMEANS_STARTS, random_state=int(rng.integers(2**31))).fit_predict(unit)
         if len(np.unique(found)) < 2:
             continue
         value = float(silhouette_score(unit, found))

@@ -17,11 +17,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from placecell import analysis
+from placecell.errors import InputError
 from placecell.model import Tokens
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Examples, Learned, Task
 
 Array = NDArray[np.float64]
+MASKS, MOST_MASKED = 8, 20_000  # masks a sample that baselines are fitted and chosen under; samples of it in all
 NULLS = 1999  # reordered labels that a modularity is compared with: the least p is 1/2000
 
 
@@ -63,6 +65,7 @@ class MaskedField(Task):
 
     def splits(self) -> dict[str, Examples]:
         found = {}
+        self._check()
         for split, (values, group) in self._fields.items():
             masked = random_masks(
                 numpy_stream(self.mask_seed, f"masks/{split}"), len(values), self.n_tokens, self.n_masked
@@ -70,6 +73,26 @@ class MaskedField(Task):
             whole = torch.from_numpy(values.astype(np.float32))
             found[split] = hide(whole, torch.from_numpy(masked), torch.from_numpy(group))
         return found
+
+    def _check(self) -> None:
+        """Refuse, before anything is trained, what could not be analysed afterwards."""
+        for split, (values, _) in self._fields.items():
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"the {split} samples have values that are not finite; check the settings of the data."
+                )
+        train = self._fields["train"][0]
+        still = np.flatnonzero(np.ptp(train, axis=0) == 0)
+        if len(still):
+            raise InputError(f"token {still[0] + 1} is constant in the {len(train)} training samples.")
+        if len(train) <= 2:
+            raise InputError(f"{len(train)} training samples; at least 3 are needed.")
+        truth = self.truth()
+        if len(np.unique(truth.labels[truth.partition or ""])) < 2:
+            raise InputError(
+                f"one {truth.partition} only: there is nothing to compare a table with. Where it was found in the data "
+                "(no --networks given), name the known ones."
+            )
 
     def batch(self, examples: Examples, rows: Tensor, generator: torch.Generator) -> Examples:
         """The samples of these rows under masks drawn afresh, each with its sign turned or not if `flip` is on."""
@@ -122,24 +145,12 @@ class MaskedField(Task):
         truth = self.truth()
         labels = truth.labels[truth.partition or ""]
         found: dict[str, float] = {}
-        if learned.table is not None and learned.untrained is not None and np.ptp(learned.table) > 0:
-            similarity = analysis.row_similarity(learned.table)
-            found |= self._modules("table", similarity, labels)
-            for name, clusters in (
-                ("louvain", analysis.louvain(similarity, rng)),
-                ("kmeans", analysis.kmeans(learned.table, rng)),
-            ):
-                match = analysis.match_labels(clusters, labels)
-                found |= {f"table/{name}_ari": match.ari, f"table/{name}_nmi": match.nmi}
-                found[f"table/{name}_clusters"] = float(match.clusters)
-            for name, fc in {"fc": self.fc("train"), "fc_test": self.fc("test")}.items():
-                found[f"table/{name}"] = analysis.matrix_correlation(similarity, fc)
-            for name, fc in self.other_fc().items():
-                found[f"table/fc_{name}"] = analysis.matrix_correlation(similarity, fc)
-            found |= self._modules("untrained", analysis.row_similarity(learned.untrained), labels)
+        for of, table in (("table", learned.table), ("untrained", learned.untrained)):
+            if table is not None and np.ptp(table) > 0:
+                found |= self._measured(of, analysis.row_similarity(table), table, rng)
         same = labels[:, None] == labels
         inside = np.array([layer[same & ~np.eye(len(same), dtype=bool)].sum() / len(same) for layer in learned.maps])
-        chance = (same.sum() - len(same)) / len(same) / (len(same) - 1)
+        chance = (same.sum() - len(same)) / len(same) ** 2  # a token attends to itself as well
         found["attention/within"] = float(inside.mean())
         found["attention/within_uniform"] = float(chance)
         return found | {f"attention/within_layer{i + 1}": float(v) for i, v in enumerate(inside)}
@@ -147,35 +158,51 @@ class MaskedField(Task):
     def baselines(self) -> dict[str, dict[str, float]]:
         """Simpler methods on the same masked samples, and the same measures of the correlations themselves."""
         given = {split: (field(e).double().numpy(), e.read.numpy()) for split, e in self.splits().items()}
+        train, valid = (self._often_masked(split, given[split][0]) for split in ("train", "valid"))
         predicted = {"mean": analysis.mean_of_training(given["train"][0], given["test"])}
-        predicted["ridge"], penalty = analysis.ridge(given["train"], given["valid"], given["test"])
-        predicted["linear Gaussian"], shrinkage = analysis.linear_gaussian(
-            given["train"][0], given["valid"], given["test"]
-        )
+        predicted["ridge"], penalty = analysis.ridge(train, valid, given["test"])
+        predicted["linear Gaussian"], shrinkage = analysis.linear_gaussian(given["train"][0], valid, given["test"])
         test = self.splits()["test"]
         found = {}
         for name, values in predicted.items():
             scores = self.metrics(torch.from_numpy(values)[..., None], test)
             found[name] = {f"test/{key}": value for key, value in scores.items()}
         found["ridge"]["penalty"], found["linear Gaussian"]["shrinkage"] = penalty, shrinkage
-        truth = self.truth()
-        labels = truth.labels[truth.partition or ""]
         for whose, fc in {"training data": self.fc("train"), **self.other_fc()}.items():
             name = f"correlations of the {whose}"
-            match = analysis.match_labels(analysis.louvain(fc, numpy_stream(0, name)), labels)
-            found[name] = self._modules("table", fc, labels) | {"table/louvain_ari": match.ari}
-            found[name] |= {
-                "table/louvain_nmi": match.nmi,
-                "table/fc": analysis.matrix_correlation(fc, self.fc("train")),
-            }
+            found[name] = self._measured("table", fc, fc, numpy_stream(0, name))
+            rows = f"{name}, rows as a table"  # centred as tables are, without which they are not alike
+            found[rows] = self._measured("table", analysis.row_similarity(fc), fc, numpy_stream(0, rows))
+        name = "principal components of the training data"
+        table = analysis.principal_components(given["train"][0], given["valid"][0])
+        found[name] = self._measured("table", analysis.row_similarity(table), table, numpy_stream(0, name))
         return found
 
-    def _modules(self, of: str, similarity: Array, labels: NDArray[np.int64]) -> dict[str, float]:
+    def _often_masked(self, split: str, values: Array) -> tuple[Array, NDArray[np.int64]]:
+        """The samples several times, each time under another mask: what is fitted and chosen then hangs less on one."""
+        times = max(1, min(MASKS, MOST_MASKED // len(values)))
+        masks = random_masks(
+            numpy_stream(self.mask_seed, f"often/{split}"), times * len(values), self.n_tokens, self.n_masked
+        )
+        return np.tile(values, (times, 1)), masks
+
+    def _measured(self, of: str, similarity: Array, table: Array, rng: np.random.Generator) -> dict[str, float]:
+        """All measures of a table and the similarity of its rows: by the known modules, by blind clusters of the
+        similarity (Louvain) and of the rows (k-means), and beside the tokens' correlations."""
+        truth = self.truth()
+        labels = truth.labels[truth.partition or ""]
         m = analysis.modules(similarity, labels)
         found = {"modularity": m.modularity, "modularity_signed": m.signed, "segregation": m.segregation}
         found |= {"within": m.within, "between": m.between}
         for name, orders in self._orders.items():
             found[f"{name}_p"] = analysis.label_test(similarity, labels, orders)[0]
+        for name, clusters in (("louvain", analysis.louvain(similarity, rng)), ("kmeans", analysis.kmeans(table, rng))):
+            match = analysis.match_labels(clusters, labels)
+            found |= {f"{name}_ari": match.ari, f"{name}_nmi": match.nmi, f"{name}_clusters": float(match.clusters)}
+        for name, fc in {"fc": self.fc("train"), "fc_test": self.fc("test")}.items():
+            found[name] = analysis.matrix_correlation(similarity, fc)
+        for name, fc in self.other_fc().items():
+            found[f"fc_{name}"] = analysis.matrix_correlation(similarity, fc)
         return {f"{of}/{name}": value for name, value in found.items()}
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import zipfile
@@ -126,6 +128,41 @@ def test_a_run_without_data_says_how_to_get_them(empty: Path, tmp_path: Path, co
     assert code == 2
     assert "placecell fetch hcp-schaefer100" in err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_polite_kill_leaves_nothing(empty: Path) -> None:
+    """The index is a socket that takes connections and says nothing, so that pip waits."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        index = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        environment = {**os.environ, "PIP_INDEX_URL": index, "PIP_RETRIES": "0", "PIP_TIMEOUT": "60"}
+        command = [sys.executable, "-m", "placecell", "fetch", "hcp-aal2", "--accept-hcp-terms"]
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as running:
+            silent.settimeout(60)
+            connection, _ = silent.accept()  # pip is at work
+            running.terminate()
+            _, said = running.communicate(timeout=60)
+            connection.close()
+    assert (running.returncode, left(empty)) == (130, [])
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("how", ["cut", "gone"])
+def test_a_cache_that_was_damaged_is_noticed_and_can_be_fetched_again(
+    how: str, hcp, tmp_path: Path, monkeypatch, command
+) -> None:
+    here = tmp_path / "cache" / "hcp-aal2"
+    shutil.copytree(hcp("hcp-aal2"), here)
+    monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
+    assert folder_of("hcp-aal2") == here
+    victim = here / "HCP-101309.mat"
+    if how == "cut":
+        victim.write_bytes(victim.read_bytes()[:-100])
+    else:
+        victim.unlink()
+    with pytest.raises(InputError, match=r"HCP-101309\.mat: not as it was fetched; .* placecell fetch hcp-aal2"):
+        folder_of("hcp-aal2")
+    code, _, err = command("fetch", "hcp-aal2", "--accept-hcp-terms")
+    assert (code, "pip could not bring" in err) == (2, True), "it was not taken for whole"
 
 
 @pytest.mark.parametrize("name", sorted(DATASETS))

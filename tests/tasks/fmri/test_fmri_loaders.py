@@ -98,10 +98,18 @@ def test_the_orientation_is_asked_for_when_it_is_not_plain(tmp_path: Path) -> No
     np.save(tmp_path / "short.npy", np.zeros((150, 400)))
     with pytest.raises(InputError, match=r"150 × 400 .* --orientation"):  # a short scan of a fine parcellation?
         load_series(tmp_path / "short.npy")
+    for shape in ((300, 1056), (40, 100)):  # a parcellation of 1056 regions; 40 regions, or too short a scan
+        np.save(tmp_path / "short.npy", np.zeros(shape))
+        with pytest.raises(InputError, match="--orientation"):
+            load_series(tmp_path / "short.npy")
     np.save(tmp_path / "long.npy", np.zeros((100, 1200)))
     assert load_series(tmp_path / "long.npy").values.shape == (1200, 100)
     table(tmp_path / "run.csv", square, ",")
     assert load_series(tmp_path / "run.csv").values.shape == (100, 90), "names say that columns are regions"
+    turned = load_series(tmp_path / "run.csv", "regions-first")
+    assert (turned.values.shape, turned.names) == ((90, 100), ()), "unless they are said to be volumes"
+    with pytest.raises(InputError, match="a folder; name its files"):
+        load_series(tmp_path)
 
 
 def test_names_are_read_and_tables_are_as_programs_save_them(tmp_path: Path, series: np.ndarray) -> None:
@@ -116,9 +124,39 @@ def test_names_are_read_and_tables_are_as_programs_save_them(tmp_path: Path, ser
     assert load_series(tmp_path / "mark.csv").values.shape == series.shape, "a byte order mark is no name"
     (tmp_path / "counted.csv").write_text(",".join(map(str, range(REGIONS))) + "\n" + plain)
     assert load_series(tmp_path / "counted.csv").values.shape == series.shape, "numbers of columns are no volume"
+    for heads in (names, tuple(map(str, range(REGIONS)))):  # as pandas saves a frame, its index in front
+        rows = [f"{i},{row}" for i, row in enumerate(plain.splitlines())]
+        (tmp_path / "frame.csv").write_text("\n".join([",".join(["", *heads]), *rows]))
+        found = load_series(tmp_path / "frame.csv")
+        assert found.names == heads
+        assert found.values == pytest.approx(series)
+    (tmp_path / "frame.csv").write_text(
+        "\n".join([",".join(["", *names]), *(f"7,{row}" for row in plain.splitlines())])
+    )
+    with pytest.raises(InputError, match=r"frame\.csv: the first column has no name"):
+        load_series(tmp_path / "frame.csv")
     np.save(tmp_path / "x.npy", series)
     (tmp_path / "x.npy").rename(tmp_path / "renamed.npz")
     assert load_series(tmp_path / "renamed.npz").values == pytest.approx(series)
+
+
+def test_seconds_a_volume_are_read_where_files_say_them(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
+    nibabel = pytest.importorskip("nibabel")
+    monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
+    cifti(tmp_path / "run.ptseries.nii", series)
+    assert load_series(tmp_path / "run.ptseries.nii").seconds == pytest.approx(0.72)
+    image(tmp_path / "bold.nii", tmp_path / "atlas.nii", series)
+    for unit, step, seconds in (("sec", 2.5, 2.5), ("msec", 800.0, 0.8), ("unknown", 2.5, None)):
+        one = nibabel.load(tmp_path / "bold.nii")
+        one.header.set_zooms((1.0, 1.0, 1.0, step))
+        one.header.set_xyzt_units("mm", unit)
+        nibabel.save(one, tmp_path / f"{unit}.nii")
+        for _ in range(2):  # the second time from the cache
+            found = load_series(tmp_path / f"{unit}.nii", atlas=str(tmp_path / "atlas.nii")).seconds
+            assert found == (None if seconds is None else pytest.approx(seconds))
+    files = {"train_files": str(tmp_path / "run.ptseries.nii"), "test_files": str(tmp_path / "run.ptseries.nii")}
+    with pytest.raises(InputError, match=r"0\.72 s a volume by its header, not 2"):
+        load_runs(own(tmp_path, repetition_time=2.0, **files))
 
 
 def test_images_that_do_not_cover_the_atlas_or_have_holes(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
@@ -139,6 +177,8 @@ def test_images_that_do_not_cover_the_atlas_or_have_holes(tmp_path: Path, series
     nibabel.save(nibabel.Nifti1Image(whole[..., 0], np.eye(4)), tmp_path / "one.nii.gz")
     with pytest.raises(InputError, match="4D"):
         load_series(tmp_path / "one.nii.gz", atlas=str(atlas))
+    with pytest.raises(InputError, match=r"bold\.nii\.gz: expected a 3D label image as the atlas"):
+        load_series(path, atlas=str(path))
 
 
 @pytest.mark.parametrize(
@@ -227,6 +267,8 @@ def broken(series: np.ndarray, how: str) -> np.ndarray:
         bad[:, 2] = 7.0
     elif how == "duplicate":
         bad[:, 6] = 3 * bad[:, 1] + 2
+    elif how == "mirrored":
+        bad[:, 6] = -bad[:, 1]
     elif how == "short":
         bad = bad[:30]
     elif how == "regions":
@@ -239,6 +281,7 @@ def broken(series: np.ndarray, how: str) -> np.ndarray:
     [
         ("nan", r"train2\.npy: region 5 .* not finite"), ("constant", r"train2\.npy: region 3 is constant"),
         ("duplicate", r"train2\.npy: region 2 and region 7 are duplicates"),
+        ("mirrored", r"train2\.npy: region 2 and region 7 are duplicates"),
         ("short", r"train2\.npy: 30 volumes; at least 50"), ("regions", r"train2\.npy: 8 regions; .*train1\.npy has 9"),
     ],
 )  # fmt: skip
@@ -265,12 +308,29 @@ def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
         load_runs(own(runs, test_files=str(runs / "train1.npy")))
     with pytest.raises(InputError, match="tested on as well"):
         load_runs(own(runs, test_files=str(runs / ".." / runs.name / "train1.npy")))
+    np.save(runs / "copy.npy", np.load(runs / "train1.npy"))
+    with pytest.raises(InputError, match=r"copy\.npy: the same time series as .*train1\.npy; .* tested on as well"):
+        load_runs(own(runs, test_files=str(runs / "copy.npy")))
+    twice = f"{runs / 'train1.npy'};{runs / 'train*.npy'}"
+    with pytest.raises(InputError, match=r"train1\.npy: .* each is needed once"):
+        load_runs(own(runs, train_files=twice))
+    (runs / "nets.txt").write_text("a\n\n" + "b\n" * 7)
+    with pytest.raises(InputError, match=r"nets\.txt: line 2 is empty"):
+        make_task(_run_config(own(runs, networks=str(runs / "nets.txt"))))
     for wrong in ("1 2 3\n" * 9, "1 2 nan\n" + "".join(f"{i} 0 0\n" for i in range(8))):
         (runs / "xyz.txt").write_text(wrong)
         with pytest.raises(InputError, match="a place of its own"):
             make_task(_run_config(own(runs, centroids=str(runs / "xyz.txt"))))
     with pytest.raises(InputError, match="not a pattern"):
         load_runs(own(runs, test_files=str(runs / "**test.npy")))
+
+
+def test_data_of_one_community_ask_for_networks(runs: Path) -> None:
+    rng = np.random.default_rng(4)
+    for name in ("train1", "train2", "test"):
+        np.save(runs / f"{name}.npy", rng.normal(size=(TIME, 1)) + 0.1 * rng.normal(size=(TIME, 3)))
+    with pytest.raises(InputError, match=r"one network only.*--networks"):
+        make_task(_run_config(own(runs))).splits()
 
 
 def test_other_contents_under_the_same_names_are_another_run(runs: Path, tmp_path: Path) -> None:
@@ -327,6 +387,11 @@ def test_confounds_beside_a_run(tmp_path: Path) -> None:
         load_confounds(run, "*_confounds.tsv", 5)
     with pytest.raises(InputError, match="expected one file"):
         load_confounds(run, "*_motion.tsv", 4)
+    for other in ("sub-03_task-rest_bold.npy", "sub-0_bold.npy", "sub-02_task-faces_bold.npy"):
+        with pytest.raises(InputError, match=f"{other}: expected one file of its confounds .* found none"):
+            load_confounds(tmp_path / other, "*_confounds.tsv", 4)
+    (tmp_path / "motion.tsv").write_text("1\n2\n3\n4\n")
+    assert load_confounds(run, "motion.tsv", 4).tolist() == [[1], [2], [3], [4]], "named, so meant"
     for pattern in ("", str(tmp_path / "x.tsv")):
         with pytest.raises(InputError, match="no pattern"):
             load_confounds(run, pattern, 4)
@@ -340,11 +405,11 @@ OWN = {"dataset": "files", "train_files": "a.npy", "test_files": "b.npy"}
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"mask": 0.0}, "mask"), ({"valid_share": 0.9}, "valid_share"), ({"low_pass": 5.0}, "low_pass"),
+        ({"mask": 0.0}, "mask"), ({"valid_share": 0.9}, "valid_share"), ({"low_pass": -0.1}, "low_pass"),
         ({"high_pass": 0.1, "low_pass": 0.05}, "below low_pass"), ({"dataset": "files"}, "--train-files"),
         ({"atlas": "x.nii"}, "--dataset files"), ({"repetition_time": 0.0}, "repetition_time"),
         ({"repetition_time": float("inf")}, "repetition_time"), ({**OWN, "split": "subject"}, "--test-files says"),
-        ({**OWN, "low_pass": 0.1}, "--repetition-time"),
+        ({"repetition_time": 2.0}, "0.72 for hcp-schaefer100"),
     ],
 )  # fmt: skip
 def test_bad_settings(change: dict[str, object], word: str) -> None:

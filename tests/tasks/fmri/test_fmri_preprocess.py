@@ -39,11 +39,25 @@ def test_standardised_per_region() -> None:
 def test_the_band_is_kept_and_the_rest_is_not() -> None:
     t = np.arange(TIME) * 0.72
     waves = {f: np.sin(2 * np.pi * f * t) for f in (0.002, 0.04, 0.4)}
-    found = preprocess(np.stack(list(waves.values()), 1), None, Config(high_pass=0.01, low_pass=0.1, **OFF))
-    power = found[100:-100].std(0) / np.stack(list(waves.values()), 1)[100:-100].std(0)
-    assert power[1] > 0.9
-    assert power[0] < 0.1
-    assert power[2] < 0.1
+    given = np.stack(list(waves.values()), 1)
+    for band, kept in (
+        ({"high_pass": 0.01, "low_pass": 0.1}, [False, True, False]),
+        ({"high_pass": 0.01}, [False, True, True]),
+        ({"low_pass": 0.1}, [True, True, False]),
+    ):
+        found = preprocess(given, None, Config(**band, **OFF), seconds=0.72)
+        power = found[100:-100].std(0) / given[100:-100].std(0)
+        assert (power[kept] > 0.9).all()
+        assert (power[~np.array(kept)] < 0.1).all()
+
+
+def test_a_filter_goes_by_the_seconds_of_each_run() -> None:
+    config = Config(low_pass=0.3)
+    with pytest.raises(InputError, match=r"slow\.npy: low_pass must lie below 0\.2 Hz"):
+        preprocess(series(), None, config, "slow.npy", 2.5)
+    with pytest.raises(InputError, match=r"a\.npy: a filter needs the seconds .* --repetition-time"):
+        preprocess(series(), None, config, "a.npy")
+    assert not np.allclose(preprocess(series(), None, config, "a", 0.5), preprocess(series(), None, config, "a", 1.0))
 
 
 def test_confounds_are_gone_afterwards_also_with_a_filter() -> None:
@@ -51,8 +65,8 @@ def test_confounds_are_gone_afterwards_also_with_a_filter() -> None:
     motion = rng.normal(size=(TIME, 2)).cumsum(0)
     x = series() + motion @ rng.normal(size=(2, 4)) * 5
     for config in (Config(), Config(high_pass=0.01, low_pass=0.1)):
-        clean = preprocess(x, motion, config)
-        left = preprocess(motion, None, Config(high_pass=config.high_pass, low_pass=config.low_pass))
+        clean = preprocess(x, motion, config, seconds=0.72)
+        left = preprocess(motion, None, Config(high_pass=config.high_pass, low_pass=config.low_pass), seconds=0.72)
         correlation = np.corrcoef(np.concatenate([clean, left], 1).T)[:4, 4:]
         assert np.abs(correlation).max() < 1e-6
 

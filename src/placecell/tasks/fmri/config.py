@@ -31,7 +31,7 @@ class Config:
     atlas: str | None = option(None, "label image (NIfTI) whose regions are averaged in 4D images")
     networks: str | None = option(None, "text file with the network of each region, one a line")
     centroids: str | None = option(None, "text file with x, y, z of each region in mm, one region a line")
-    repetition_time: float | None = option(None, "seconds a volume; the band-pass needs it (fetched: 0.72)")
+    repetition_time: float | None = option(None, "seconds a volume, which a band-pass needs, where files do not say it")
     detrend: bool = option(True, "take away each region's straight line over a run")
     high_pass: float | None = option(None, "lowest frequency kept, in Hz (default: all)")
     low_pass: float | None = option(None, "highest frequency kept, in Hz (default: all)")
@@ -49,20 +49,15 @@ class Config:
             raise InputError(f"mask must lie between 0 and 1 (a share of the regions), not {self.mask}.")
         if not 0 < self.valid_share <= 0.5:
             raise InputError(f"valid_share must lie above 0 and not above 0.5, not {self.valid_share}.")
-        seconds = self.seconds
-        if seconds is not None and not 0 < seconds < math.inf:
-            raise InputError(f"repetition_time must be above 0 seconds, not {seconds}.")
+        if self.repetition_time is not None:
+            if not 0 < self.repetition_time < math.inf:
+                raise InputError(f"repetition_time must be above 0 seconds, not {self.repetition_time}.")
+            if self.dataset != "files" and self.repetition_time != HCP_SECONDS:
+                raise InputError(f"repetition_time is {HCP_SECONDS} for {self.dataset}, not {self.repetition_time}.")
         for key in ("high_pass", "low_pass"):
             value = getattr(self, key)
-            if value is None:
-                continue
-            if seconds is None:
-                raise InputError(f"{key} needs the seconds a volume of your files took: --repetition-time.")
-            nyquist = 0.5 / seconds
-            if not 0 < value < nyquist:
-                raise InputError(
-                    f"{key} must lie between 0 and {nyquist:.4g} Hz (half the sampling rate), not {value}."
-                )
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{key} must be a frequency above 0 Hz, not {value}.")
         if self.high_pass is not None and self.low_pass is not None and self.high_pass >= self.low_pass:
             raise InputError(f"high_pass ({self.high_pass} Hz) must be below low_pass ({self.low_pass} Hz).")
         own = [key for key in ("train_files", "test_files") if getattr(self, key) is not None]
@@ -76,8 +71,3 @@ class Config:
             own += [k for k in OF_FILES if getattr(self, k) is not None]
             if own:
                 raise InputError(f"{own[0]} is for one's own data; add --dataset files (it is {self.dataset!r} now).")
-
-    @property
-    def seconds(self) -> float | None:
-        """Seconds a volume: as said, or those of the fetched data; None where nobody knows."""
-        return HCP_SECONDS if self.repetition_time is None and self.dataset != "files" else self.repetition_time

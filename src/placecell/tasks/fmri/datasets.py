@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from placecell.errors import InputError
-from placecell.tasks.fmri.config import Config
+from placecell.tasks.fmri.config import HCP_SECONDS, Config
 from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.loaders import LEAST_VOLUMES, load_confounds, load_series, numbers, words
 
@@ -33,6 +33,7 @@ class Run:
     series: Array  # time n
     confounds: Array | None = None  # time c
     regions: tuple[str, ...] = ()  # their names, where the file has them
+    seconds: float | None = None  # a volume, where it is known
 
     def region(self, index: int) -> str:
         """A region in words."""
@@ -72,6 +73,8 @@ def load_regions(config: Config, n: int) -> Regions:
     centroids: Array | None = None
     if config.networks is not None:
         labels = words(Path(config.networks))
+        if "" in labels:
+            raise InputError(f"{config.networks}: line {labels.index('') + 1} is empty; expected a label a region.")
         if len(labels) != n:
             raise InputError(f"{config.networks}: {len(labels)} labels for {n} regions; expected one a region.")
         kinds, networks = np.unique(labels, return_inverse=True)
@@ -109,10 +112,12 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
         other = [i for i in range(n) if run.regions[i] != named[0].regions[i]]
         if other:
             raise InputError(f"{run.name}: {run.region(other[0])} is {named[0].region(other[0])} in {named[0].name}.")
-    train, test = ({str(Path(run.name).resolve()) for run in runs[part]} for part in ("train", "test"))
-    both = train & test
-    if both:
-        raise InputError(f"{min(both)}: a run to train on cannot be tested on as well.")
+    seen: dict[bytes, Run] = {}
+    for run in every:
+        first = seen.setdefault(run.series.tobytes(), run)
+        if first is not run:
+            both = "a run to train on cannot be tested on as well" if run in runs["test"] else "each is needed once"
+            raise InputError(f"{run.name}: the same time series as {first.name}; {both}.")
     return runs
 
 
@@ -129,7 +134,7 @@ def check(run: Run) -> None:
     still = np.flatnonzero(series.std(axis=0) <= 1e-9 * np.abs(series).max(axis=0))
     if len(still):
         raise InputError(f"{run.name}: {run.region(still[0])} is constant; leave it out or use another atlas.")
-    same = np.argwhere(np.triu(np.corrcoef(series.T), 1) > 1 - SAME)
+    same = np.argwhere(np.triu(np.abs(np.corrcoef(series.T)), 1) > 1 - SAME)
     if len(same):
         one, two = (run.region(index) for index in same[0])
         raise InputError(f"{run.name}: {one} and {two} are duplicates of each other.")
@@ -158,7 +163,7 @@ def _schaefer(at: Path) -> list[Run]:
     found = []
     for path in sorted(at.glob("*_REST*_desc-bold.npz")):
         subject, session = path.name.split("_")[:2]
-        found.append(Run(str(path), subject, session, "HCP", npz(path).T))
+        found.append(Run(str(path), subject, session, "HCP", npz(path).T, seconds=HCP_SECONDS))
     return found
 
 
@@ -166,7 +171,9 @@ def _aal2(at: Path) -> list[Run]:
     found = []
     for path in sorted(at.glob("*.mat")):
         scanner, subject = path.stem.split("-", 1)
-        found.append(Run(str(path), subject, "rest", scanner, np.asarray(loadmat(path)["tc"], dtype=np.float64).T))
+        series = np.asarray(loadmat(path)["tc"], dtype=np.float64).T
+        seconds = HCP_SECONDS if scanner == "HCP" else None  # the other scanner's files do not say
+        found.append(Run(str(path), subject, "rest", scanner, series, seconds=seconds))
     return found
 
 
@@ -196,9 +203,23 @@ def _own(config: Config, patterns: str | None) -> list[Run]:
         except ValueError as error:
             raise InputError(f"{pattern}: not a pattern of file names ({error}).") from None
         if not paths:
-            raise InputError(f"{pattern}: no such file.")
+            raise InputError(f"{pattern}: no such file (looked for from {Path.cwd()}).")
         for path in paths:
-            series, names = load_series(path, config.orientation, config.atlas, known)
+            series, names, seconds = load_series(path, config.orientation, config.atlas, known)
+            told = config.repetition_time
+            if seconds is not None and told is not None and abs(seconds - told) > 0.01 * told:
+                raise InputError(f"{path}: {seconds:g} s a volume by its header, not {told:g} (--repetition-time).")
             confounds = None if config.confounds is None else load_confounds(path, config.confounds, len(series))
-            found.append(Run(str(path), path.name.split("_")[0], path.name, "own", series, confounds, names))
+            found.append(
+                Run(
+                    str(path),
+                    path.name.split("_")[0],
+                    path.name,
+                    "own",
+                    series,
+                    confounds,
+                    names,
+                    seconds or told,
+                )
+            )
     return found

@@ -108,10 +108,25 @@ def is_fetched(name: str) -> bool:
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a fetched dataset."""
+    """The folder of a fetched dataset, every file of it as it was fetched."""
     if not is_fetched(name):
         raise InputError(f"the dataset {name} is not in {cache()}; bring it with: placecell fetch {name}")
+    spoilt = _spoilt(cache() / name)
+    if spoilt:
+        raise InputError(f"{spoilt}: not as it was fetched; bring it again with: placecell fetch {name}")
     return cache() / name
+
+
+def _spoilt(place: Path) -> Path | None:
+    """The first file of a fetched dataset that is gone or has changed."""
+    whole = files.read_json(place / WHOLE)
+    hashes = whole.get("sha256") if isinstance(whole, dict) else None
+    if not isinstance(hashes, dict):
+        return place / WHOLE
+    for name, sha256 in hashes.items():
+        if not (place / name).is_file() or _sha256(place / name) != sha256:
+            return place / str(name)
+    return None
 
 
 def fetch(
@@ -129,7 +144,7 @@ def fetch(
     if name not in DATASETS:
         raise unknown("dataset", name, DATASETS)
     place = cache() / name
-    if is_fetched(name):
+    if is_fetched(name) and _spoilt(place) is None:
         return place, False
     if not consent(CONSENT):
         raise InputError("the data use terms were not accepted; nothing was downloaded.")

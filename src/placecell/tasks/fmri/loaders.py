@@ -19,7 +19,8 @@ from placecell.tasks.fmri.fetch import cache
 Array = NDArray[np.float64]
 KNOWN = ".npy, .npz, .csv, .tsv, .mat, .ptseries.nii, or .nii/.nii.gz with an atlas"
 LEAST_VOLUMES = 50  # of a run: fewer say next to nothing of how regions go together
-MOST_REGIONS = 1000  # of the parcellations in use; an axis that is longer is time
+MOST_REGIONS = 1100  # of the parcellations in use; an axis that is longer is time
+NO_TIME = 20  # an axis shorter than this is not time: nobody stops a scan so soon
 NEED_EXTRA = "{}: reading NIfTI needs nibabel and nilearn; install them with: pip install 'placecell[fmri]'"
 
 
@@ -28,15 +29,18 @@ class Series(NamedTuple):
 
     values: Array  # time n
     names: tuple[str, ...] = ()
+    seconds: float | None = None  # a volume, where the file says it
 
 
 def load_series(path: Path, orientation: str = "auto", atlas: str | None = None, regions: int | None = None) -> Series:
     """The time series of one run.
 
     `orientation` says how a matrix lies, `time-first` or `regions-first`; `auto` works it out from the number of
-    `regions`, where that is known, or where one axis only can be time, and asks otherwise. Files that say it themselves
-    (a table with a row of names, CIFTI, a 4D image) are not asked about.
+    `regions`, where that is known, from names over the columns (they are regions), or where one axis only can be time,
+    and asks otherwise. CIFTI and 4D images say it themselves.
     """
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; name its files, with a pattern such as {path.name}/*_timeseries.tsv.")
     if not path.is_file():
         raise InputError(f"{path}: no such file.")
     name = path.name.lower()
@@ -46,7 +50,7 @@ def load_series(path: Path, orientation: str = "auto", atlas: str | None = None,
         return _image(path, atlas)
     if name.endswith((".csv", ".tsv")):
         matrix, names = _text(path, counted=True)  # so tables without names are saved by many programs
-        if names:  # the columns have names, so they are regions
+        if names and orientation != "regions-first":
             return Series(matrix, names)
     elif name.endswith((".npy", ".npz")):
         found = _numpy(path)
@@ -61,8 +65,8 @@ def load_series(path: Path, orientation: str = "auto", atlas: str | None = None,
 def load_confounds(path: Path, pattern: str, volumes: int) -> Array:
     """The confounds (volumes c) of the run at `path`, from the one file beside it that fits the pattern.
 
-    Of several that fit, the one whose name begins most like the run's is taken. Empty cells, as derivatives have in
-    their first row, count as 0.
+    A file of another person, session or run is not taken; of several that fit, the one whose name begins most like the
+    run's is. Empty cells, as derivatives have in their first row, count as 0.
     """
     try:
         found = [p for p in path.parent.glob(pattern) if p != path]
@@ -70,11 +74,12 @@ def load_confounds(path: Path, pattern: str, volumes: int) -> Array:
         raise InputError(
             f"confounds: {pattern!r} is no pattern of names beside a run, such as *_confounds.tsv."
         ) from None
+    found = [p for p in found if p.name == pattern or _same_run(p.name, path.name)]
     shared = {p: len(_common(p.name, path.name)) for p in found}
     best = [p for p in found if shared[p] == max(shared.values())]
     if len(best) != 1:
         names = ", ".join(sorted(p.name for p in best)) or "none"
-        raise InputError(f"{path}: expected one file of confounds beside it ({pattern}), found {names}.")
+        raise InputError(f"{path}: expected one file of its confounds beside it ({pattern}), found {names}.")
     matrix, _ = _text(best[0], blank=0.0)
     if len(matrix) != volumes:
         raise InputError(f"{best[0]}: {len(matrix)} rows for the {volumes} volumes of {path.name}.")
@@ -106,7 +111,8 @@ def _text(path: Path, blank: float = np.nan, counted: bool = False) -> tuple[Arr
     separator = next((s for s in ("\t", ",") if s in lines[0]), None)
     cells = [[cell.strip() for cell in line.split(separator)] for line in lines]
     named = any(not _is_number(cell) for cell in cells[0])
-    named |= counted and cells[0] in [[str(i + first) for i in range(len(cells[0]))] for first in (0, 1)]
+    heads = cells[0][1:] if not cells[0][0] else cells[0]
+    named |= counted and heads in [[str(i + first) for i in range(len(heads))] for first in (0, 1)]
     rows = cells[1:] if named else cells
     for number, row in enumerate(rows, 1 + named):
         if len(row) != len(cells[0]):
@@ -117,10 +123,15 @@ def _text(path: Path, blank: float = np.nan, counted: bool = False) -> tuple[Arr
     if not rows:
         raise InputError(f"{path}: a row of names and no numbers.")
     matrix = np.array([[blank if c.lower() in BLANK else float(c) for c in row] for row in rows])
+    if named and counted and not cells[0][0]:  # pandas writes its index so
+        if not np.array_equal(matrix[:, 0], np.arange(len(matrix))):
+            raise InputError(f"{path}: the first column has no name; name it, or leave it out if it is an index.")
+        return matrix[:, 1:], tuple(cells[0][1:])
     return matrix, tuple(cells[0]) if named else ()
 
 
 BLANK = ("", "n/a", "na")
+RUN = ("ses", "task", "acq", "dir", "run", "echo")
 
 
 def _is_number(cell: str) -> bool:
@@ -185,7 +196,7 @@ def _oriented(path: Path, matrix: Array, orientation: str, regions: int | None) 
     if regions is not None and (rows == regions) != (columns == regions):
         return matrix if columns == regions else matrix.T
     short, long = sorted(matrix.shape)
-    if long < 2 * short or LEAST_VOLUMES <= short <= long <= MOST_REGIONS:
+    if long < 2 * short or NO_TIME <= short <= long <= MOST_REGIONS:
         raise InputError(
             f"{path}: {rows} × {columns} could be time × regions or the reverse; "
             "say which with --orientation time-first or regions-first."
@@ -207,7 +218,8 @@ def _cifti(path: Path) -> Series:
     parcels = [i for i, axis in enumerate(axes) if type(axis).__name__ == "ParcelsAxis"]
     if data.ndim != 2 or len(parcels) != 1:
         raise InputError(f"{path}: expected a CIFTI file of time × parcels, found {data.shape}.")
-    return Series(data if parcels[0] == 1 else data.T, tuple(map(str, axes[parcels[0]].name)))
+    seconds = _seconds(getattr(axes[1 - parcels[0]], "step", None), getattr(axes[1 - parcels[0]], "unit", ""))
+    return Series(data if parcels[0] == 1 else data.T, tuple(map(str, axes[parcels[0]].name)), seconds)
 
 
 def _image(path: Path, atlas: str | None) -> Series:
@@ -223,14 +235,17 @@ def _image(path: Path, atlas: str | None) -> Series:
         raise InputError(f"{atlas}: no such file (the atlas).")
     seen = [(str(p.resolve()), p.stat().st_size, p.stat().st_mtime_ns) for p in (path, Path(atlas))]
     kept = cache() / "parcellated" / f"{hashlib.sha256(repr(seen).encode()).hexdigest()[:16]}.npy"
-    if kept.exists():
-        return Series(np.asarray(_numpy(kept), dtype=np.float64))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # nilearn's advice about resampling and deprecations
             image, whole = load_img(str(path)), load_img(atlas)
             if image.ndim != 4:
                 raise InputError(f"{path}: expected a 4D image (a volume a time point), found one volume.")
+            if whole.ndim != 3:
+                raise InputError(f"{atlas}: expected a 3D label image as the atlas, found {whole.ndim} axes.")
+            seconds = _seconds(image.header.get_zooms()[3], image.header.get_xyzt_units()[1])
+            if kept.exists():
+                return Series(np.asarray(_numpy(kept), dtype=np.float64), seconds=seconds)
             here = resample_to_img(whole, index_img(image, 0), "nearest", force_resample=True, copy_header=True)
             _check_regions(path, np.asarray(image.dataobj), np.asarray(here.dataobj), np.asarray(whole.dataobj))
             series = NiftiLabelsMasker(labels_img=here, standardize=False).fit_transform(image)
@@ -242,7 +257,14 @@ def _image(path: Path, atlas: str | None) -> Series:
     np.save(buffer, series, allow_pickle=False)
     files.make_folder(kept.parent)
     files.write_bytes(kept, buffer.getvalue())
-    return Series(np.asarray(series, dtype=np.float64))
+    return Series(np.asarray(series, dtype=np.float64), seconds=seconds)
+
+
+def _seconds(step: Any, unit: str) -> float | None:
+    """The time of a volume by a header; None where it does not say it in seconds or thousandths."""
+    factor = {"sec": 1.0, "second": 1.0, "msec": 1e-3}.get(str(unit).lower())
+    found = None if factor is None or step is None else factor * float(step)
+    return found if found is not None and 0 < found < np.inf else None
 
 
 def _check_regions(path: Path, data: NDArray[Any], here: NDArray[Any], whole: NDArray[Any]) -> None:
@@ -259,6 +281,16 @@ def _check_regions(path: Path, data: NDArray[Any], here: NDArray[Any], whole: ND
 
 def _first(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].strip().rstrip(".")
+
+
+def _same_run(one: str, two: str) -> bool:
+    """Whether two names may be of one run: the same beginning (a person), and none of the parts that tell runs apart
+    (ses-1, task-rest, run-2, as in BIDS) with another value."""
+    parts = [name.split(".")[0].split("_") for name in (one, two)]
+    told = [dict(part.split("-", 1) for part in some if "-" in part) for some in parts]
+    return parts[0][0] == parts[1][0] and all(
+        told[0][key] == told[1].get(key, told[0][key]) for key in RUN if key in told[0]
+    )
 
 
 def _common(one: str, two: str) -> str:

