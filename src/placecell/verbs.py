@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placecell import tasks
-from placecell.config import RunConfig, coerce
+from placecell.config import RunConfig
 from placecell.errors import InputError, unknown
 from placecell.presets import base_config
+from placecell.values import coerce
 
 if TYPE_CHECKING:
     from placecell.sweep.backend import MakeBackend
