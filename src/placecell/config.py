@@ -28,7 +28,7 @@ class EncodingConfig:
     name: str = option("learnable", "positional encoding; `placecell list` shows all")
     sigma: float | None = option(None, "standard deviation of the initial table", at_least=0)
     axes: int | None = option(
-        None, "coordinate axes: 1 reads the token's index (default: the task's own axes)", at_least=1
+        None, "coordinate axes; 1 reads the index of tokens that have more (default: the task's own axes)", at_least=1
     )
     base: float | None = option(None, "base of the sinusoidal and rotary frequencies", above=1)
     max_distance: int | None = option(
