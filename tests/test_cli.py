@@ -245,6 +245,17 @@ BAD = [
     (["--seed", "one"], ["seed", "one"]),
     (["--threads", "0"], ["--threads"]),
     (["--threads", "two"], ["--threads"]),
+    (["--threads", "99999999999"], ["--threads", "1024"]),
+    (["--mlp-ratio", "1e300"], ["mlp_ratio"]),
+    (["--width", "1000000000"], ["width", "65536"]),
+    (["--width", "65536"], ["weights"]),
+    (["--encoding", "relative", "--max-distance", "1000000000000"], ["max_distance"]),
+    (["--n-train", "99999999999999999999"], ["n_train"]),
+    (["--encoding", "sinusoidal", "--base", "nan"], ["base", "nan"]),
+    (["--clip", "0"], ["clip"]),
+    (["--momentum", "5"], ["momentum"]),
+    (["--preset"], ["--preset", "`placecell run --help`"]),
+    (["extra"], ["'extra'", "word"]),
     (["--device", "tpu"], ["tpu"]),
     (["--lr", "nan"], ["lr"]),
     (["--output-scale", "0"], ["output_scale", "0"]),
@@ -271,6 +282,9 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(cli, tmp_path: Path, argv:
         (["rum", "latin_square"], ["rum"]),
         (["list", "--jsn"], ["--jsn", "'--json'"]),
         (["--jsn", "list"], ["--jsn", "'--json'"]),
+        (["--jsn"], ["--jsn", "'--json'"]),
+        (["sweep", *RUN[1:], "--encoding", "sinusoidal", "--base", "nan", "--dry-run"], ["base", "nan"]),
+        (["sweep", *RUN[1:], "--retries", "-1"], ["--retries", "-1"]),
     ],
 )
 def test_bad_words_get_the_nearest(cli, tmp_path: Path, argv: list[str], words: list[str]) -> None:
@@ -325,7 +339,7 @@ def halfway(tmp_path_factory) -> tuple[Path, bytes]:
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("truncated", "not a whole"), ("empty", "not a whole"), ("wider", "another model"), ("pickle", "a pickle")],
+    [("truncated", "not a whole"), ("empty", "not a whole"), ("wider", "another run"), ("pickle", "a pickle")],
 )
 def test_a_checkpoint_that_cannot_be_used(cli, tmp_path: Path, halfway, kind: str, words: str) -> None:
     runs, wider = halfway
@@ -350,16 +364,119 @@ def test_bad_input_in_a_real_process(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
-    """`placecell --help | head -1`"""
+def unread(*argv: str, stderr: int | None = None, **kwargs) -> tuple[int, str]:
+    """The exit code and standard error of a real process whose standard output nobody reads."""
     read, write = os.pipe()
     os.close(read)
     process = subprocess.Popen(
-        [sys.executable, "-m", "placecell", "--help"], stdout=write, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "placecell", *argv],
+        stdout=write,
+        stderr=write if stderr is None else stderr,
+        text=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+        **kwargs,
     )
     os.close(write)
-    _, err = process.communicate(timeout=60)
-    assert "Traceback" not in err
+    err = process.communicate(timeout=120)[1]
+    return process.returncode, err or ""
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """`placecell --help | head -1`"""
+    assert unread("--help", stderr=subprocess.PIPE) == (0, "")
+
+
+def test_training_goes_on_when_nobody_reads_how(tmp_path: Path) -> None:
+    """`placecell run latin_square 2>&1 | head -1`"""
+    assert unread(*RUN, cwd=tmp_path)[0] == 0
+    folder = next((tmp_path / "runs").iterdir())
+    assert json.loads((folder / "status.json").read_text())["status"] == "done"
+    assert json.loads(outside(*RUN, "--json", cwd=tmp_path).stdout)["reused"]
+
+
+def test_a_verb_that_could_not_say_all_has_failed(cli, monkeypatch) -> None:
+    def broken(*args, **kwargs) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("builtins.print", broken)
+    assert cli("list")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(MemoryError(), 1), (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 9 bytes"), 1)],
+)
+def test_too_little_memory_is_one_sentence(cli, monkeypatch, error: Exception, code: int) -> None:
+    def full(*args, **kwargs) -> None:
+        raise error
+
+    monkeypatch.setattr("placecell.train.make_task", full)
+    found = cli(*RUN)
+    assert found[:2] == (code, "")
+    assert found[2].startswith("placecell: out of memory")
+    assert found[2].count("\n") == 1
+    error.args = ("another error",)
+    if isinstance(error, RuntimeError):
+        with pytest.raises(RuntimeError, match="another error"):
+            cli(*RUN)
+
+
+def test_letters_that_a_terminal_does_not_have_are_no_error() -> None:
+    done = outside("list", env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "learnable" in done.stdout
+
+
+@pytest.mark.parametrize("flag", ["--out", "--encoding", "--donor"])
+def test_the_value_of_an_option_is_not_the_task(cli, tmp_path: Path, flag: str) -> None:
+    """A folder, say, that is called as a task is."""
+    code, out, err = cli(*RUN[:1], flag, "nmar", *RUN[1:], "--conditions", "1v1s", "--json")
+    if flag == "--out":
+        assert (code, err) == (0, "")
+        assert json.loads(out)["folder"].startswith("nmar/latin_square-")
+    else:
+        assert "nmar" in err
+        assert "--conditions" not in err
+
+
+def test_the_parts_of_the_package_are_found_without_importing_each() -> None:
+    script = (
+        "import sys, placecell\n"
+        "assert 'torch' not in sys.modules\n"
+        "for name in ('config', 'tasks', 'encodings', 'model', 'train', 'sweep', 'analysis', 'report'):\n"
+        "    assert name in dir(placecell)\n"
+        "    assert getattr(placecell, name).__name__ == f'placecell.{name}'\n"
+        "assert not hasattr(placecell, 'nothing')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_evaluate(cli, tmp_path: Path) -> None:
+    found = [json.loads(cli(*RUN, "--seed", seed, "--json")[1]) for seed in "01"]
+    folders = [one["folder"] for one in found]
+    code, out, _ = cli("evaluate", *folders, "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (code, [line["run"] for line in lines]) == (0, folders)
+    for one, line in zip(found, lines, strict=True):
+        assert line["metrics"]["test/accuracy"] == one["metrics"]["test/accuracy"]
+    assert "JSON lines" in " ".join(cli("evaluate", "--help")[1].split())
+    for verb in (["evaluate", *folders], ["analyse", "runs"]):
+        refused(cli(*verb, "--device", "tpu"), "tpu")
+
+
+def test_evaluate_computes_where_it_is_told(cli, monkeypatch) -> None:
+    folder, seen = json.loads(cli(*RUN, "--json")[1])["folder"], []
+
+    def note(model, task, splits, positions, step):
+        parts = [next(model.parameters()), positions.index, *(split.tokens for split in splits.values())]
+        seen.extend(part.device.type for part in parts)
+        return []
+
+    monkeypatch.setattr(sys.modules["placecell.train.run"], "pick_device", lambda device: torch.device("meta"))
+    monkeypatch.setattr("placecell.train.evaluate_splits", note)
+    assert cli("evaluate", folder)[0] == 0
+    assert set(seen) == {"meta"}
 
 
 def test_version_is_the_packages() -> None:

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placecell import encodings, tasks
-from placecell.config import EncodingConfig, ModelConfig, RunConfig, TrainConfig, coerce, keys
+from placecell.config import EncodingConfig, ModelConfig, RunConfig, TrainConfig, keys
 from placecell.errors import InputError
 from placecell.model import resolve
 from placecell.presets import base_config
+from placecell.values import coerce
 
 TASK = "latin_square"
 BASE = RunConfig.from_dict({"task": TASK, "donor": "latin_square-0123456789ab"})  # a donor, for donor_change needs one
@@ -39,12 +40,12 @@ OVERRIDES = {
     "encoding": st.sampled_from(sorted(encodings.available())),
     "sigma": st.none() | not_negative,
     "axes": st.none() | count,
-    "base": st.none() | positive,
-    "max_distance": st.none() | count,
+    "base": st.none() | st.floats(1, 1e12, exclude_min=True),
+    "max_distance": st.none() | st.integers(1, 65536),
     "width": st.integers(1, 100).map(lambda w: 4 * w),
-    "depth": count,
+    "depth": st.integers(1, 1000),
     "heads": st.sampled_from([1, 2, 4]),
-    "mlp_ratio": positive,
+    "mlp_ratio": st.floats(1e-12, 1000),
     "norm": st.sampled_from(choices("norm")),
     "activation": st.sampled_from(choices("activation")),
     "token_sigma": positive,
@@ -136,6 +137,8 @@ def test_toml_round_trip_through_a_file(tmp_path: Path) -> None:
     config = BASE.override({"sigma": 1e-7, "lr": 1e22, "seed": 3})
     path = tmp_path / "config.toml"
     path.write_text(config.to_toml())
+    assert RunConfig.from_toml(path) == RunConfig.from_toml(str(path)) == config
+    path.write_text("\ufeff" + config.to_toml())  # as some editors save it
     assert RunConfig.from_toml(path) == config
 
 
@@ -182,6 +185,7 @@ def test_hash_changes_with_this_key(key: str) -> None:
         "encoding": "rotary", "norm": "pre", "activation": "gelu", "optimizer": "sgd", "schedule": "cosine",
         "patience_split": "valid", "donor": "another", "donor_change": choices("donor_change")[0], "heads": 8,
         "snapshots": "none", "conditions": "1v1s", "min_distance": 0.5, "noise": 0.5,
+        "momentum": 0.5,
     }  # fmt: skip
     value = other.get(key, not keys(BASE)[key].value if keys(BASE)[key].type is bool else 7)
     changed = BASE.override({key: value})
@@ -220,6 +224,66 @@ def test_numbers_of_numpy_are_numbers() -> None:
     config = replace(BASE, encoding=EncodingConfig(sigma=np.float64(0.1)))
     assert config.hash == BASE.override({"sigma": 0.1}).hash
     assert read_back(config) == config
+
+
+@pytest.mark.parametrize(
+    ("section", "change"),
+    [
+        ("train", {"optimizer": "lion"}), ("train", {"schedule": "cosin"}), ("train", {"snapshots": "tabel"}),
+        ("train", {"patience_split": "val"}), ("train", {"steps": 2.5}), ("train", {"steps": "3"}),
+        ("train", {"steps": True}), ("train", {"steps": None}), ("train", {"lr": 10**400}), ("", {"seed": 1.5}),
+        ("", {"seed": "a"}), ("", {"task": 3}), ("", {"donor": 3}), ("", {"donor_change": "lost"}),
+        ("", {"encoding": "rotary"}), ("encoding", {"sigma": "0.1"}), ("encoding", {"sigma": 10**400}),
+        ("encoding", {"name": None}), ("model", {"norm": "prea"}), ("model", {"width": "64"}),
+        ("data", {"n_train": 2.5}), ("data", {"n_train": "5"}), ("data", {"conditions": 3}), ("data", {"noise": "0"}),
+    ],
+)  # fmt: skip
+def test_wrong_types_are_refused_without_a_file_too(section: str, change: dict) -> None:
+    """A configuration that a program makes is held to what a file is, but text is not read as a number."""
+    with pytest.raises(InputError, match=next(iter(change))) as caught:
+        replace(getattr(BASE, section) if section else BASE, **change)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_tasks_settings_are_held_to_their_types() -> None:
+    """Also those of a task whose Config does not look."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        size: int = 3
+        share: float = 0.5
+
+    assert type(replace(BASE, data=Config(size=np.int64(4))).data.size) is int
+    for wrong in ({"size": 2.5}, {"size": "3"}, {"share": None}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            replace(BASE, data=Config(**wrong))
+
+
+def test_plain_numbers_whoever_made_them() -> None:
+    changed = {"steps": np.int64(7), "lr": np.float32(0.5), "batch_size": 16.0, "clip": np.int8(1)}
+    config = replace(BASE, train=replace(BASE.train, **changed), seed=np.uint8(3))
+    assert [type(value) for value in (config.train.steps, config.train.lr, config.train.batch_size)] == [
+        int,
+        float,
+        int,
+    ]
+    assert config.hash == BASE.override({"steps": 7, "lr": 0.5, "batch_size": 16, "clip": 1, "seed": 3}).hash
+    assert read_back(config) == config
+
+
+def test_names_of_runs_do_not_change() -> None:
+    """A name is where a run is found again: one that a later version gives must be the same."""
+    quick = base_config(TASK)[0]
+    assert quick.name == "latin_square-15652b4a01ec"
+    assert (
+        quick.override({"sigma": 2, "optimizer": "sgd", "momentum": 0, "clip": 1}).name == "latin_square-4c6a8298be97"
+    )
+
+
+@pytest.mark.parametrize("key", ["sigma", "pe_lr", "weight_decay", "noise"])
+def test_no_run_is_of_minus_zero(key: str) -> None:
+    assert BASE.override({key: -0.0}).hash == BASE.override({key: 0}).hash
+    assert "-0.0" not in BASE.override({key: -0.0}).to_toml()
 
 
 def test_hash_and_name() -> None:
@@ -277,7 +341,9 @@ def test_wrong_types_are_refused(values: dict) -> None:
         {"lr": -1}, {"lr": "nan"}, {"pe_lr": -1}, {"clip": "nan"}, {"momentum": -1}, {"weight_decay": -1},
         {"steps": 0}, {"batch_size": 0}, {"eval_every": 0}, {"warmup": -1}, {"patience": 0},
         {"n_train": 0}, {"conditions": "9v9s"}, {"conditions": ""}, {"noise": 2}, {"noise": "nan"},
-        {"min_distance": -1},
+        {"min_distance": -1}, {"clip": 0}, {"momentum": 1}, {"momentum": 5}, {"base": "nan"}, {"base": 1},
+        {"axes": 0}, {"max_distance": 0}, {"max_distance": 10**12}, {"mlp_ratio": 1e300}, {"width": 10**9},
+        {"depth": 10**9}, {"n_train": 10**20},
     ],
 )  # fmt: skip
 def test_values_out_of_range_are_refused(values: dict) -> None:
@@ -299,7 +365,10 @@ def test_unreadable_toml_is_one_sentence(tmp_path: Path) -> None:
     broken, binary = tmp_path / "broken.toml", tmp_path / "binary.toml"
     broken.write_text("task = ")
     binary.write_bytes(b"\xff\xfe\x00")
-    for path in (broken, binary, tmp_path, tmp_path / "absent.toml"):
+    deep, long = tmp_path / "deep.toml", tmp_path / "long.toml"
+    deep.write_text("a = " + 20000 * "[" + 20000 * "]")
+    long.write_text("seed = " + 5000 * "9")
+    for path in (broken, binary, deep, long, tmp_path, tmp_path / "absent.toml"):
         with pytest.raises(InputError, match=path.name) as caught:
             RunConfig.from_toml(path)
         assert "\n" not in str(caught.value)

@@ -163,7 +163,8 @@ def test_files_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
                 read(path)
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\xfd")
-    for name in ("bad.json", "binary.json"):
+    (tmp_path / "deep.json").write_text(200_000 * "[" + 200_000 * "]")
+    for name in ("bad.json", "binary.json", "deep.json"):
         with pytest.raises(InputError, match=name):
             files.read_json(tmp_path / name)
 

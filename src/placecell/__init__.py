@@ -6,7 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from placecell import analysis as analysis
+    from placecell import config as config
+    from placecell import encodings as encodings
+    from placecell import model as model
     from placecell import report as report
+    from placecell import sweep as sweep
+    from placecell import tasks as tasks
+    from placecell import train as train
     from placecell.config import RunConfig as RunConfig
     from placecell.encodings import AlibiPE as AlibiPE
     from placecell.encodings import CausalNoPE as CausalNoPE
@@ -30,12 +37,13 @@ _HOME = {
     ),
     "placecell.train": ("run",),
 }  # fmt: skip
+_PARTS = ("analysis", "config", "encodings", "model", "report", "sweep", "tasks", "train")  # report is a function too
 __all__ = [*(name for names in _HOME.values() for name in names), "report"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "report":  # a module that is also a function
-        return importlib.import_module("placecell.report")
+    if name in _PARTS:
+        return importlib.import_module(f"placecell.{name}")
     for home, names in _HOME.items():
         if name in names:
             return getattr(importlib.import_module(home), name)
@@ -43,4 +51,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, *_PARTS})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import io
+import os
 import sys
 import typing
 from collections.abc import Callable, Sequence
@@ -54,7 +56,17 @@ class Parser(argparse.ArgumentParser):
 
 def main() -> None:
     """Entry point of `placecell`."""
-    sys.exit(call(sys.argv[1:]))
+    streams = [stream for stream in (sys.stdout, sys.stderr) if isinstance(stream, io.TextIOWrapper)]
+    for stream in streams:
+        stream.reconfigure(errors="replace")  # σ, where it cannot be written, is no reason to fail
+    try:
+        sys.exit(call(sys.argv[1:]))
+    finally:
+        for stream in streams:
+            try:
+                stream.flush()
+            except BrokenPipeError:  # the reader of our output went away, as `head` does
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def call(argv: Sequence[str]) -> int:
@@ -62,13 +74,15 @@ def call(argv: Sequence[str]) -> int:
     try:
         parser, known = build_parser(argv)
         args, left = parser.parse_known_args(argv)
+        if hasattr(args, "task"):
+            tasks.check(args.task)  # before the options, which depend on it
+        if left and left[0].startswith("-"):
+            raise unknown("option", left[0].split("=")[0], known.get(args.verb, parser).options())
+        if left:
+            raise InputError(f"{left[0]!r} is a word too many; see `{known[args.verb].prog} --help`.")
         if args.verb is None:
             parser.print_help()
             return verbs.DONE
-        if hasattr(args, "task"):
-            tasks.check(args.task)  # before the options, which depend on it
-        if left:
-            raise unknown("option", left[0].split("=")[0], known[args.verb].options())
         for name, default in EVERYWHERE.items():
             setattr(args, name, getattr(args, name, default))
         code: int = args.function(args)
@@ -79,12 +93,16 @@ def call(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         print("placecell: stopped at once; what was saved before is still there.", file=sys.stderr)
         return verbs.INTERRUPTED
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
-        sys.stderr.close()
-        return verbs.DONE
+    except BrokenPipeError:  # in the middle of what there was to say; nobody is left to hear why
+        return verbs.FAILED
     except OSError as error:  # a disk that is full, a folder that may not be entered
         print(f"placecell: {error}", file=sys.stderr)
         return verbs.BAD_INPUT
+    except (MemoryError, RuntimeError) as error:
+        if not (isinstance(error, MemoryError) or "allocate memory" in str(error) or "out of memory" in str(error)):
+            raise
+        print("placecell: out of memory; try a smaller model, a smaller --batch-size or less data.", file=sys.stderr)
+        return verbs.FAILED
 
 
 EVERYWHERE = {"json": False, "device": "auto", "seed": None, "out": None, "threads": "1"}
@@ -182,14 +200,14 @@ def add_configuration(parser: Parser, argv: Sequence[str]) -> None:
     parser.add_argument("--preset", default="quick", metavar="NAME", help="settings to start from (default: quick)")
     about = "a TOML file to start from instead, such as a run's config.toml"
     parser.add_argument("--config", type=Path, metavar="FILE", help=about)
-    named = [word for word in argv if word in tasks.available()]
-    if not named:
+    task = named_task(parser, argv)
+    if task is None:
         parser.epilog = f"Name a task to see its settings: {parser.prog} TASK --help"
         return
-    first = Parser(add_help=False)
+    first = Parser(prog=parser.prog, add_help=False)
     first.add_argument("--preset", default="quick")
     first.add_argument("--config", type=Path)
-    start, _ = base_config(named[0], **vars(first.parse_known_args(argv)[0]))
+    start, _ = base_config(task, **vars(first.parse_known_args(argv)[0]))
     groups = {section: parser.add_argument_group(title) for section, title in GROUPS.items()}
     for name, key in keys(start).items():
         if name == "seed":  # stands among the options that every verb has
@@ -202,6 +220,18 @@ def add_configuration(parser: Parser, argv: Sequence[str]) -> None:
             default=argparse.SUPPRESS,
             help=(key.help + default).replace("%", "%%"),
         )
+
+
+def named_task(parser: Parser, argv: Sequence[str]) -> str | None:
+    """The task that follows the verb in `argv`. Options that are not known yet are a task's, which all take a value."""
+    switches = {text for action in parser._actions if action.nargs == 0 for text in action.option_strings}
+    words, found = iter(argv), []
+    for word in words:
+        if not word.startswith("-"):
+            found.append(word)
+        elif "=" not in word and word not in switches:
+            next(words, None)
+    return found[1] if len(found) > 1 and found[1] in tasks.available() else None
 
 
 def _metavar(key: Key) -> str:

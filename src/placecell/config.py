@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tomllib
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -19,16 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, Self, cast
 
 from placecell.errors import InputError, unknown
-
-
-def option(default: Any, help: str) -> Any:
-    """A dataclass field with the sentence that --help shows for it."""
-    return field(default=default, metadata={"help": help})
-
-
-def _require(ok: bool, message: str) -> None:
-    if not ok:
-        raise InputError(message)
+from placecell.values import coerce, hold
+from placecell.values import option as option  # for the Config of a task
 
 
 @dataclass(frozen=True)
@@ -36,46 +26,41 @@ class EncodingConfig:
     """The positional encoding. What is not set takes the encoding's default; what it does not read is cleared."""
 
     name: str = option("learnable", "positional encoding; `placecell list` shows all")
-    sigma: float | None = option(None, "standard deviation of the initial table")
-    axes: int | None = option(None, "coordinate axes: 1 reads the token's index (default: the task's own axes)")
-    base: float | None = option(None, "base of the sinusoidal and rotary frequencies")
-    max_distance: int | None = option(None, "differences of position beyond this are clipped (relative)")
+    sigma: float | None = option(None, "standard deviation of the initial table", at_least=0)
+    axes: int | None = option(
+        None, "coordinate axes; 1 reads the index of tokens that have more (default: the task's own axes)", at_least=1
+    )
+    base: float | None = option(None, "base of the sinusoidal and rotary frequencies", above=1)
+    max_distance: int | None = option(
+        None, "differences of position beyond this are clipped (relative)", at_least=1, at_most=65536
+    )
 
     def __post_init__(self) -> None:
-        if self.sigma is not None:
-            _require(
-                math.isfinite(self.sigma) and self.sigma >= 0,
-                f"sigma must be a finite number of at least 0 (a standard deviation), not {self.sigma}.",
-            )
+        hold(self)
 
 
 @dataclass(frozen=True)
 class ModelConfig:
     """The encoder."""
 
-    width: int = option(64, "width d of the encoder")
-    depth: int = option(4, "layers")
-    heads: int = option(1, "attention heads; they share the width")
-    mlp_ratio: float = option(4.0, "hidden width of the MLP as a multiple of the width")
+    width: int = option(64, "width d of the encoder", at_least=1, at_most=65536)
+    depth: int = option(4, "layers", at_least=1, at_most=1000)
+    heads: int = option(1, "attention heads; they share the width", at_least=1)
+    mlp_ratio: float = option(4.0, "hidden width of the MLP as a multiple of the width", above=0, at_most=1000)
     norm: Literal["pre", "post"] = option("post", "layer norm before or after each block")
     activation: Literal["gelu", "relu"] = option("relu", "activation of the MLP")
-    token_sigma: float = option(0.25, "standard deviation of what embeds the tokens, symbols or values, at the start")
-    weight_scale: float | None = option(None, "factor on the initial weights of the layers (default: 1)")
-    output_scale: float | None = option(None, "factor α on the outputs; large α with a small lr is lazy (default: 1)")
+    token_sigma: float = option(
+        0.25, "standard deviation of what embeds the tokens, symbols or values, at the start", above=0
+    )
+    weight_scale: float | None = option(None, "factor on the initial weights of the layers (default: 1)", above=0)
+    output_scale: float | None = option(
+        None, "factor α on the outputs; large α with a small lr is lazy (default: 1)", above=0
+    )
 
     def __post_init__(self) -> None:
-        for key in ("width", "depth", "heads"):
-            _require(getattr(self, key) >= 1, f"{key} must be at least 1, not {getattr(self, key)}.")
-        _require(
-            self.width % self.heads == 0,
-            f"the width must be divisible by the heads: width {self.width}, heads {self.heads}.",
-        )
-        for name in ("mlp_ratio", "token_sigma", "weight_scale", "output_scale"):
-            value = getattr(self, name)
-            _require(
-                value is None or (math.isfinite(value) and value > 0),
-                f"{name} must be a finite number above 0, not {value}.",
-            )
+        hold(self)
+        if self.width % self.heads:
+            raise InputError(f"the width must be divisible by the heads: width {self.width}, heads {self.heads}.")
 
 
 @dataclass(frozen=True)
@@ -85,36 +70,28 @@ class TrainConfig:
     optimizer: Literal["adam", "adamw", "muon", "sgd"] = option(
         "adam", "optimizer; sgd uses `momentum`, muon is adamw but for the matrices of the layers"
     )
-    lr: float = option(1e-3, "learning rate")
-    pe_lr: float | None = option(None, "learning rate of the positional encoding (default: lr)")
-    steps: int = option(1000, "training steps")
-    batch_size: int = option(128, "samples a step")
-    warmup: int = option(0, "steps over which the learning rate rises from 0")
+    lr: float = option(1e-3, "learning rate", above=0)
+    pe_lr: float | None = option(None, "learning rate of the positional encoding (default: lr)", at_least=0)
+    steps: int = option(1000, "training steps", at_least=1)
+    batch_size: int = option(128, "samples a step", at_least=1)
+    warmup: int = option(0, "steps over which the learning rate rises from 0", at_least=0)
     schedule: Literal["constant", "cosine"] = option("constant", "learning rate after the warm-up; cosine falls to 0")
-    clip: float | None = option(None, "largest norm of the gradient (default: no clipping)")
-    momentum: float = option(0.9, "momentum of sgd")
-    weight_decay: float = option(0.0, "weight decay of everything but the positional encoding")
-    pe_weight_decay: float = option(0.0, "weight decay of the positional encoding")
-    eval_every: int = option(100, "steps between evaluations")
-    eval_train: int = option(3000, "training samples scored in an evaluation, at most")
+    clip: float | None = option(None, "largest norm of the gradient (default: no clipping)", above=0)
+    momentum: float = option(0.9, "momentum of sgd", at_least=0, below=1)
+    weight_decay: float = option(0.0, "weight decay of everything but the positional encoding", at_least=0)
+    pe_weight_decay: float = option(0.0, "weight decay of the positional encoding", at_least=0)
+    eval_every: int = option(100, "steps between evaluations", at_least=1)
+    eval_train: int = option(3000, "training samples scored in an evaluation, at most", at_least=1)
     snapshots: Literal["none", "table", "weights"] = option(
         "table", "what is kept at steps 0, 1, 2, 4, … and the last: the encoding's table, all weights too, or nothing"
     )
-    patience: int | None = option(None, "stop after this many evaluations without a lower loss (default: never)")
+    patience: int | None = option(
+        None, "stop after this many evaluations without a lower loss (default: never)", at_least=1
+    )
     patience_split: Literal["train", "valid"] = option("train", "the split whose loss `patience` watches")
 
     def __post_init__(self) -> None:
-        for key in ("lr", "pe_lr", "clip", "momentum", "weight_decay", "pe_weight_decay"):
-            value = getattr(self, key)
-            _require(
-                value is None or (math.isfinite(value) and value >= 0),
-                f"{key} must be a finite number of at least 0, not {value}.",
-            )
-        _require(self.lr > 0, f"lr must be above 0, not {self.lr}.")
-        for key in ("steps", "batch_size", "eval_every", "eval_train"):
-            _require(getattr(self, key) >= 1, f"{key} must be at least 1, not {getattr(self, key)}.")
-        _require(self.warmup >= 0, f"warmup must be at least 0, not {self.warmup}.")
-        _require(self.patience is None or self.patience >= 1, f"patience must be at least 1, not {self.patience}.")
+        hold(self)
 
 
 @dataclass(frozen=True)
@@ -136,7 +113,10 @@ class RunConfig:
     )
 
     def __post_init__(self) -> None:
-        _require(self.donor_change is None or self.donor is not None, "donor_change needs a donor.")
+        hold(self)
+        hold(self.data)  # for a task's Config that does not do it itself
+        if self.donor_change is not None and self.donor is None:
+            raise InputError("donor_change needs a donor.")
 
     def seed_of(self, stream: Literal["pe", "weights", "data"]) -> int:
         """The seed of one of the three streams of random numbers."""
@@ -149,16 +129,13 @@ class RunConfig:
         from placecell import tasks  # here, because a task's folder imports this module for its Config
 
         task = values.get("task")
-        _require(isinstance(task, str), f"{where}: `task` must name a task, found {task!r}.")
-        return _from_dict(cls, values, where, {"data": tasks.config_class(str(task))})
+        if not isinstance(task, str):
+            raise InputError(f"{where}: `task` must name a task, found {task!r}.")
+        return _from_dict(cls, values, where, {"data": tasks.config_class(task)})
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values; what is None (not set, not read) is left out."""
-        plain: dict[str, Any] = asdict(self)
-        for key in keys(self).values():
-            if key.value is not None and float in (key.type, *typing.get_args(key.type)):
-                plain[key.section][key.leaf] = float(key.value)  # 1 and 1.0 are one number, and one hash
-        return _without_none(plain)
+        return _without_none(asdict(self))
 
     def to_toml(self) -> str:
         """The configuration as TOML that `from_toml` reads back unchanged."""
@@ -170,8 +147,8 @@ class RunConfig:
         return "\n".join(lines) + "\n"
 
     @classmethod
-    def from_toml(cls, path: Path) -> Self:
-        return cls.from_dict(read_toml(path), str(path))
+    def from_toml(cls, path: Path | str) -> Self:
+        return cls.from_dict(read_toml(Path(path)), str(path))
 
     @property
     def hash(self) -> str:
@@ -226,49 +203,13 @@ def keys(config: RunConfig) -> dict[str, Key]:
     return found
 
 
-def coerce(value: Any, hint: Any, where: str) -> Any:
-    """`value` as the type `hint`; text, as the command line gives it, is read."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType):
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
-            return None
-        return coerce(value, next(arg for arg in args if arg is not type(None)), where)
-    if origin is Literal:
-        if value not in args:
-            raise unknown(f"value ({where})", str(value), map(str, args))
-        return value
-    wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[hint]
-    refused = InputError(f"{where} must be {wanted}, not {value!r}.")
-    if hint is bool:
-        if isinstance(value, str) and value.lower() in ("true", "false"):
-            return value.lower() == "true"
-        if not isinstance(value, bool):
-            raise refused
-    elif hint is str:
-        if not isinstance(value, str):
-            raise refused
-    else:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise refused
-        try:
-            number = float(value)
-            if hint is int:
-                if number != int(number):
-                    raise refused
-                return int(value)
-            return number
-        except (ValueError, OverflowError):
-            raise refused from None
-    return value
-
-
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file, or a sentence about why it cannot be read."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin a file with a byte order mark
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML or UTF-8, a number too long, nested too deep
         raise InputError(f"{path}: not valid TOML: {error}.") from None
 
 

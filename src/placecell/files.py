@@ -72,7 +72,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # the second if it is nested too deep
         raise InputError(f"{path}: not valid JSON ({error}).") from None
 
 

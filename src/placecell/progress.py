@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import time
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
 
 SETTLED = 3.0  # seconds of training, before which its speed is not worth telling
+
+
+def say(text: str) -> None:
+    """A line on standard error. That nobody reads it any more, as after `| head`, is no reason to stop training."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 class RunProgress:
@@ -75,7 +82,7 @@ class RunProgress:
             self.bar.update(self.job, completed=state.step, description=text)
         else:
             rate = f", {state.seconds:.0f} s" if state.step else ""
-            print(f"step {state.step} of {self.steps}{rate}: {text}", file=sys.stderr, flush=True)
+            say(f"step {state.step} of {self.steps}{rate}: {text}")
 
 
 class Interrupt:
@@ -98,7 +105,7 @@ class Interrupt:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
-        print("\nstopping as soon as all is saved; once more stops at once", file=sys.stderr, flush=True)
+        say("\nstopping as soon as all is saved; once more stops at once")
 
 
 class SweepProgress:
@@ -142,7 +149,7 @@ class SweepProgress:
         if self.live:
             self.live.console.print(text, highlight=False, markup=False)
         else:
-            print(text, file=sys.stderr, flush=True)
+            say(text)
 
     def on_tick(self, tally: Tally) -> None:
         self.steps = dict(tally.steps)

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placecell import tasks
-from placecell.config import RunConfig, coerce
+from placecell.config import RunConfig
 from placecell.errors import InputError, unknown
 from placecell.presets import base_config
+from placecell.values import coerce
 
 if TYPE_CHECKING:
+    import torch
+
     from placecell.sweep.backend import MakeBackend
     from placecell.train import State
 
@@ -143,16 +146,19 @@ def transplant_verb(args: argparse.Namespace) -> int:
 
 
 def evaluate_verb(args: argparse.Namespace) -> int:
-    """Score finished runs: by puzzle type on their own test set, or on a file of items used with people."""
-    setup_torch(args)
+    """Score finished runs: by puzzle type on their own test set, or on a file of items used with people. --json prints
+    JSON lines: one object a run, each on a line of its own."""
+    device = setup_torch(args)
     from placecell.train import evaluate_splits, load_model
 
     if args.human is not None and args.items is None:
         raise InputError("--human needs the items that people worked on: --items FILE.")
     for folder in args.runs:
         _, task, model = load_model(folder)
+        model.to(device)
         if args.items is None:
-            rows = evaluate_splits(model, task, task.splits(), task.positions, step=0)
+            splits = {name: examples.to(device) for name, examples in task.splits().items()}
+            rows = evaluate_splits(model, task, splits, task.positions.to(device), step=0)
             scores = {f"{r.split}/{r.name}": r.value for r in rows}
             if args.json:
                 print_json({"run": str(folder), "metrics": scores})
@@ -229,19 +235,20 @@ def chosen(args: argparse.Namespace) -> dict[str, str]:
     return given | ({} if args.seed is None else {"seed": args.seed})
 
 
-def setup_torch(args: argparse.Namespace) -> None:
-    """Threads as asked. One is the default: it repeats bit for bit, and these models are too small to gain by more."""
+def setup_torch(args: argparse.Namespace) -> torch.device:
+    """Threads as asked, and the device. One thread is the default: it repeats bit for bit, and these models are too
+    small to gain by more."""
     import torch
     from threadpoolctl import threadpool_limits
 
     from placecell.train.memory import keep_memory
+    from placecell.train.run import pick_device
 
-    args.threads = coerce(args.threads, int, "--threads")
-    if args.threads < 1:
-        raise InputError(f"--threads must be at least 1, not {args.threads}.")
+    args.threads = coerce(args.threads, int, "--threads", at_least=1, at_most=1024)
     torch.set_num_threads(args.threads)
     threadpool_limits(args.threads)  # NumPy's and SciPy's, which analyses use
     keep_memory()
+    return pick_device(args.device)
 
 
 def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace) -> int:
@@ -262,7 +269,7 @@ def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespa
             device=args.device,
             threads=args.threads,
             checkpoint_seconds=seconds_of(args),
-            retries=coerce(args.retries, int, "--retries"),
+            retries=coerce(args.retries, int, "--retries", at_least=0),
             on_done=progress.on_done,
             on_tick=progress.on_tick,
         )

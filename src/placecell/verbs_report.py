@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from placecell.config import coerce
 from placecell.errors import InputError
+from placecell.values import coerce
 from placecell.verbs import DONE, print_json, setup_torch
 
 

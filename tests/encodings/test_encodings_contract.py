@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -241,7 +242,7 @@ def test_repr_shows_the_settings(name: str) -> None:
     encoding = encodings.build(name, n=N, d=D, heads=H, **chosen)
     assert repr(encoding).startswith(type(encoding).__name__ + "(")
     for key in encodings.settings(name) & chosen.keys():
-        assert f"{chosen[key]:g}" in encoding.extra_repr(), f"{key} is missing in {encoding!r}"
+        assert f"{key}={chosen[key]:g}" in encoding.extra_repr(), f"{key} is missing in {encoding!r}"
 
 
 @every
@@ -299,14 +300,95 @@ def test_only_nope_is_permutation_equivariant(name: str) -> None:
 
 
 @every
-@pytest.mark.parametrize("wrong", [*({"sigma": s} for s in (-0.1, math.nan, math.inf)), {"axes": 0}, {"heads": 0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"sigma": s} for s in (-0.1, math.nan, math.inf, 10**400, "0.1", True, None)),
+        *({key: size} for key in ("axes", "heads") for size in (0, 1.5, "2", True)),
+        *({"base": base} for base in (1, math.nan, math.inf, "50")),
+    ],
+)
 def test_unusable_settings_are_refused(name: str, wrong: dict) -> None:
     offered = {"n": N, "d": D, "heads": H, "axes": 2} | wrong
     if wrong.keys() & encodings.settings(name):
         with pytest.raises(InputError, match=next(iter(wrong))):
-            encodings.build(name, **offered)
+            encodings.lookup(name)(**{key: offered[key] for key in encodings.settings(name) & offered.keys()})
     else:
         encodings.build(name, **offered)
+
+
+@every
+def test_numbers_of_numpy_are_numbers(name: str) -> None:
+    plain = {"n": N, "d": D, "heads": H, "axes": 2, "max_distance": 3, "sigma": 0.5, "base": 50.0}
+    numpys = {key: np.int64(value) if isinstance(value, int) else np.float32(value) for key, value in plain.items()}
+    one, two = encodings.build(name, **plain), encodings.build(name, **numpys)
+    assert repr(one) == repr(two)
+    assert {key: part.shape for key, part in one.state_dict().items()} == {
+        key: part.shape for key, part in two.state_dict().items()
+    }
+
+
+@every
+@pytest.mark.parametrize(
+    "shape", [(B, N, 1), (B, 1, D), (1, D), (D,), (B, N + 1, D), (B, N, D, 1), (B, N, D + 2)], ids=str
+)
+def test_embeddings_of_another_shape_are_refused(name: str, shape: tuple[int, ...]) -> None:
+    """They would broadcast: to another width, to more tokens, to a square of tokens."""
+    encoding, x = make(name, axes=1), torch.zeros(shape)
+    if encoding.table(PLACES[1]) is None:
+        assert encoding.embed(x, PLACES[1]) is x
+        return
+    with pytest.raises(InputError, match=re.escape(f"{(N, D)}"[1:-1]) + ".*" + re.escape(f"{shape}")):
+        encoding.embed(x, PLACES[1])
+
+
+@pytest.mark.parametrize("name", ["learnable", "random"])
+def test_more_tokens_than_rows_are_refused(name: str) -> None:
+    for x in (torch.zeros(B, N + 1, D), torch.zeros(B, 2 * N, D)):
+        with pytest.raises(InputError, match=f"{N} rows.* {x.shape[1]} tokens"):
+            make(name)(x)
+
+
+@every
+@pytest.mark.parametrize("shape", [(D,), (1, D), (B, N, D, 1)], ids=str)
+def test_a_call_wants_samples_of_tokens(name: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=re.escape(f"found {shape}")):
+        make(name, axes=1)(torch.zeros(shape))
+
+
+def test_positions_of_other_samples_are_refused() -> None:
+    some = PLACES[1].take(READ)
+    for name in ("learnable", "sinusoidal"):
+        with pytest.raises(InputError, match=r"\(3, 2, 24\), found \(1, 2, 24\)"):
+            make(name, axes=1).embed(torch.zeros(1, Q, D), some)
+
+
+@pytest.mark.parametrize("name", ["rotary", "relative", "alibi"])
+def test_queries_of_another_shape_are_refused(name: str) -> None:
+    encoding, pos = make(name, axes=1), PLACES[1]
+    act = encoding.rotate if name == "rotary" else lambda q, pos: encoding.bias(q, pos, pos)
+    act(draw(B, H, N, E, dtype=torch.float32), pos)
+    wrong = [(B, H, 1, E), (B, N, E), *([(B, 1, N, E), (B, 4, N, E)] if name == "alibi" else [(B, H, N, 2)])]
+    for shape in wrong:
+        with pytest.raises(InputError, match="should be .*" + re.escape(f"found {shape}")):
+            act(torch.zeros(shape), pos)
+
+
+def test_alibi_of_other_heads_than_the_encoders_is_refused() -> None:
+    attention, x, pos = Attention(D, 4), torch.zeros(B, N, D), PLACES[1]
+    with pytest.raises(InputError, match=r"\(any, 1, 12, any\), found \(3, 4, 12, 6\)"):
+        attention(x, x, placecell.AlibiPE(heads=1), pos, pos)
+
+
+def test_positions_need_coordinates_for_each_token() -> None:
+    for index, coords in ((5, (4, 2)), (5, (5,)), (5, (2, 5, 1))):
+        with pytest.raises(InputError, match="one row of coordinates"):
+            Positions(torch.arange(index), torch.zeros(coords))
+
+
+def test_positions_are_compared_as_objects() -> None:
+    assert PLACES[1] == PLACES[1]
+    assert PLACES[1] != Positions.sequence(N)
 
 
 def test_unknown_name_gets_the_nearest() -> None:
@@ -425,6 +507,17 @@ def test_sinusoidal_equals_the_published_package(shape: tuple[int, ...], referen
     torch.testing.assert_close(pe(torch.zeros(1, len(pos.index), d), pos)[0], expected, rtol=0, atol=1e-6)
 
 
+def test_sinusoidal_in_double_precision_is_right_to_the_last_digits() -> None:
+    pos, omega = Positions.sequence(2000), 10000.0 ** (-np.arange(0, 64, 2) / 64)
+    turns = np.arange(2000)[:, None] * omega
+    expected = np.stack((np.sin(turns), np.cos(turns)), axis=-1).reshape(2000, 64)
+    asked = placecell.SinusoidalPE(64, dtype=torch.float64)
+    np.testing.assert_allclose(asked.table(pos).numpy(), expected, rtol=0, atol=1e-11)
+    for pe in (asked, placecell.SinusoidalPE(64)):  # of what it is added to
+        embedded = pe(torch.zeros(1, 2000, 64, dtype=torch.float64))[0]
+        np.testing.assert_allclose(embedded.numpy(), expected, rtol=0, atol=1e-11)
+
+
 @pytest.mark.parametrize("d", [2, 4, 7, 8])
 def test_sinusoidal_refuses_a_width_that_would_leave_an_axis_out(d: int) -> None:
     with pytest.raises(InputError, match=f"width {d}, axes 3"):
@@ -467,6 +560,7 @@ def test_rotary_scores_depend_on_differences_only(axes: int) -> None:
 
     here = scores(pos)
     torch.testing.assert_close(scores(shifted(pos, [3.0, -2.0, 7.5])), here, rtol=0, atol=2e-5)
+    torch.testing.assert_close(scores(shifted(pos, 3 * [100_000.0])), here, rtol=0, atol=1e-9)
     stretched = Positions(pos.index, 2 * pos.coords)
     assert (scores(stretched) - here).abs().max() > 0.1
     norms = encoding.rotate(q, pos).norm(dim=-1)

@@ -192,6 +192,14 @@ def test_transformer_refuses_bad_input() -> None:
         Transformer(Tokens("symbl", 3), NoPE(), Encoder(D), D, OUTPUTS)  # type: ignore[arg-type]
 
 
+def test_a_model_of_more_weights_than_memory_is_refused() -> None:
+    """Before any is made: on the meta device they are only counted."""
+    streams = {"weights": torch_stream(3, "weights"), "pe": torch_stream(3, "pe")}
+    for config in (ModelConfig(width=65536), ModelConfig(width=65536, depth=1000, mlp_ratio=1000)):
+        with pytest.raises(InputError, match="weights"):
+            build_model(Tokens("symbol", SYMBOLS), POS, OUTPUTS, config, EncodingConfig(), **streams)
+
+
 def built(**settings: float) -> Transformer:
     streams = {"weights": torch_stream(3, "weights"), "pe": torch_stream(3, "pe")}
     config = ModelConfig(width=D, depth=2, **settings)  # type: ignore[arg-type]

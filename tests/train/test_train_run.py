@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import signal
@@ -33,7 +34,7 @@ from placecell.train import (
     make_optimizer,
     run,
 )
-from placecell.train.run import metrics_csv
+from placecell.train.run import load_weights_along, metrics_csv
 
 ENDS = ("weights.safetensors", "snapshots.safetensors", "metrics.csv")
 NEVER = 1e9  # seconds between checkpoints
@@ -51,6 +52,10 @@ def go(tiny_task, tiny_splits, tmp_path: Path):
         return run(config, tmp_path / out, device="cpu", task=tiny_task, splits=tiny_splits, watch=Watch(**watch))
 
     return run_here
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def weights(result: RunResult) -> bytes:
@@ -132,7 +137,7 @@ def test_load_result_reads_back_what_run_returned(go, tiny) -> None:
     assert (again.config, again.status, again.step, again.rows) == (
         result.config, result.status, result.step, result.rows,
     )  # fmt: skip
-    assert again.final("test", "loss") == result.rows[-1].value or math.isfinite(again.final("test", "loss"))
+    assert again.final("test", "loss") == [r.value for r in result.rows if (r.split, r.name) == ("test", "loss")][-1]
     assert math.isnan(again.final("test", "no such metric"))
 
 
@@ -396,35 +401,147 @@ def test_optimizer_state_of_another_shape_is_refused(go, tiny, tiny_task) -> Non
     ):
         files.write_tensors(path, tensors | change, note)
         with pytest.raises(InputError, match=r"checkpoint\.safetensors"):
-            checkpoint.load(path, model, make_optimizer(model, part.config.train))
+            checkpoint.load(path, model, make_optimizer(model, part.config.train), part.config.name)
+
+
+def test_the_checkpoint_of_another_run_is_refused(go, tiny) -> None:
+    """Of the same shapes throughout, so that only its name tells them apart."""
+    one, other = (go(tiny(seed=seed), on_step=stop_after(3)) for seed in (0, 1))
+    saved = one.folder / "checkpoint.safetensors"
+    own = saved.read_bytes()
+    saved.write_bytes((other.folder / "checkpoint.safetensors").read_bytes())
+    before = content(one.folder)
+    with pytest.raises(InputError, match=f"{other.config.name}.*{one.config.name}"):
+        go(tiny(seed=0))
+    assert content(one.folder) == before
+    saved.write_bytes(own)
+    tensors, note = files.read_tensors(saved)
+    files.write_tensors(saved, tensors, {key: text for key, text in note.items() if key != "run"})
+    assert_same_end(go(tiny(seed=0)), go(tiny(seed=0), "whole"))  # as an older version wrote it
+
+
+@pytest.mark.parametrize(("wrote", "reads"), list(itertools.permutations(["adam", "muon", "sgd", "plain sgd"], 2)))
+def test_a_checkpoint_of_another_optimizer_is_refused(go, tiny, tiny_task, wrote: str, reads: str) -> None:
+    settings = {"adam": {}, "muon": {"optimizer": "muon"}, "sgd": {"optimizer": "sgd"}}
+    settings["plain sgd"] = settings["sgd"] | {"momentum": 0}
+    path = go(tiny(**settings[wrote]), on_step=stop_after(3)).folder / "checkpoint.safetensors"
+    config = tiny(**settings[reads])
+    model = make_model(config, tiny_task)
+    with pytest.raises(InputError, match="of another optimizer"):
+        checkpoint.load(path, model, make_optimizer(model, config.train), path.parent.name)
+
+
+@pytest.mark.parametrize("key", ["exp_avg", "exp_avg_sq", "step"])
+def test_what_an_optimizer_remembers_under_another_name_is_refused(go, tiny, key: str) -> None:
+    path = go(tiny(), on_step=stop_after(3)).folder / "checkpoint.safetensors"
+    tensors, note = files.read_tensors(path)
+    renamed = {name.removesuffix(f".{key}") + ".other" * name.endswith(f".{key}"): t for name, t in tensors.items()}
+    lacking = {name: tensor for name, tensor in tensors.items() if not name.endswith(f".{key}")}
+    scalar = {name: t.mean() if name.endswith(f".{key}") else t for name, t in tensors.items()}
+    changes = [(renamed, note), (lacking, note | {"tensors": str(len(lacking))})]
+    for changed, said in changes if key == "step" else [*changes, (scalar, note)]:
+        files.write_tensors(path, changed, said)
+        with pytest.raises(InputError, match="of another optimizer"):
+            go(tiny())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"step": "x"}, {"step": -1}, {"step": 1.5}, {"step": None}, {"best": None}, {"stale": -1}, {"seconds": "1"},
+        {"rows": [[0, "train", "loss"]]}, {"rows": [["0", "train", "loss", 1.0]]}, {"rows": 3}, {"more": 1},
+    ],
+)  # fmt: skip
+def test_a_checkpoint_that_does_not_say_where_the_run_stands(go, tiny, change: dict) -> None:
+    folder = go(tiny(), on_step=stop_after(3)).folder
+    path = folder / "checkpoint.safetensors"
+    tensors, note = files.read_tensors(path)
+    files.write_tensors(path, tensors, note | {"state": json.dumps(json.loads(note["state"]) | change)})
+    before = content(folder)
+    with pytest.raises(InputError, match="where the run stands"):
+        go(tiny())
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize("text", ["[]", "null", "3", '{"attempts": 3}', '{"attempts": null}', "{"])
+def test_a_broken_environment_is_one_sentence(go, tiny, text: str) -> None:
+    folder = go(tiny(), on_step=stop_after(3)).folder
+    (folder / "environment.json").write_text(text)
+    before = content(folder)
+    with pytest.raises(InputError, match=r"environment\.json"):
+        go(tiny())
+    assert content(folder) == before
 
 
 def test_weights_of_another_model_are_refused(go, tiny) -> None:
     other, result = go(tiny(width=32, steps=1)), go(tiny(steps=1))
     with pytest.raises(InputError, match="no weights yet"):
         load_model(go(tiny(steps=3), on_step=stop_after(1)).folder)
-    for content in (weights(other), weights(result)[:-8]):
-        (result.folder / "weights.safetensors").write_bytes(content)
+    for whole in (weights(other), weights(result)[:-8]):
+        (result.folder / "weights.safetensors").write_bytes(whole)
         with pytest.raises(InputError, match=r"weights\.safetensors"):
             load_model(result.folder)
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", "null"])
-def test_a_broken_status_is_one_sentence(go, tiny, content: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "{}", "null", "3", '"status"',
+        *(json.dumps({"status": "done", "step": 1, "seconds": 0.1, "message": ""} | change) for change in (
+            {"status": 3}, {"status": ["x"]}, {"status": "nonsense"}, {"status": None}, {"step": None}, {"step": "1"},
+            {"step": -1}, {"step": 0.5}, {"seconds": None}, {"seconds": -1}, {"message": 3},
+        )),
+    ],
+)  # fmt: skip
+def test_a_broken_status_is_one_sentence(go, tiny, text: str) -> None:
     folder = go(tiny(steps=1)).folder
-    (folder / "status.json").write_text(content)
+    (folder / "status.json").write_text(text)
     with pytest.raises(InputError, match=r"status\.json"):
         go(tiny(steps=1))
     with pytest.raises(InputError, match=r"status\.json"):
         load_result(folder)
 
 
-@pytest.mark.parametrize("content", ["step,split\n1,train\n", "a\n\x00\n", "step,split,name,value\nx,train,loss,1\n"])
-def test_broken_metrics_are_one_sentence(go, tiny, content: str) -> None:
+HEADER = "step,split,name,value\n"
+BROKEN = [None, "", "x", "a\n\x00\n", HEADER, HEADER + "x,train,loss,1\n", HEADER + "1,train\n", "0,train,loss,1\n"]
+
+
+@pytest.mark.parametrize("text", [*BROKEN, "step,split\n1,train\n", HEADER + 200_000 * "x"])
+def test_broken_metrics_are_one_sentence(go, tiny, text: str | None) -> None:
+    """Also where the run is done: without them it is not."""
     folder = go(tiny(steps=1)).folder
-    (folder / "metrics.csv").write_text(content)
-    with pytest.raises(InputError, match=r"metrics\.csv"):
-        load_result(folder)
+    if text is None:
+        (folder / "metrics.csv").unlink()
+    else:
+        (folder / "metrics.csv").write_text(text)
+    for read in (lambda: load_result(folder), lambda: go(tiny(steps=1))):
+        with pytest.raises(InputError, match=r"metrics\.csv") as caught:
+            read()
+        assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_is_not_done_may_have_no_metrics(go, tiny) -> None:
+    folder = go(tiny(), on_step=stop_after(3)).folder
+    (folder / "metrics.csv").unlink()
+    assert load_result(folder).rows == ()
+
+
+def test_the_settings_of_another_run_are_refused(go, tiny) -> None:
+    one, other = go(tiny(steps=1)), go(tiny(steps=1, seed=1))
+    (one.folder / "config.toml").write_bytes((other.folder / "config.toml").read_bytes())
+    for read in (lambda: load_result(one.folder), lambda: go(tiny(steps=1))):
+        with pytest.raises(InputError, match=f"{one.config.name}.*{other.config.name}"):
+            read()
+    copy = one.folder.rename(one.folder.with_name("my favourite"))
+    assert load_result(copy).config == other.config
+
+
+def test_folders_may_be_text(tiny, tiny_task, tiny_splits, tmp_path: Path) -> None:
+    result = run(tiny(steps=1), str(tmp_path), device="cpu", task=tiny_task, splits=tiny_splits)
+    folder = str(result.folder)
+    assert load_result(folder).rows == result.rows
+    assert load_model(folder)[0] == result.config
+    assert load_snapshots(folder).keys() == load_weights_along(folder).keys() == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -451,8 +568,7 @@ def test_settings_that_cannot_work_leave_nothing(go, tiny, tmp_path: Path, setti
 def test_data_that_cannot_be_drawn_is_not_left_running(tiny, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         run(tiny(n_train=10**7, steps=1), tmp_path / "runs", device="cpu")
-    for path in tmp_path.glob("runs/*/status.json"):
-        assert json.loads(path.read_text())["status"] != "running"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_busy_folder_is_refused(go, tiny, tiny_task, tmp_path: Path) -> None:

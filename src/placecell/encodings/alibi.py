@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from placecell.encodings.base import Encoding, Positions, check_size, register
+from placecell.encodings.base import Encoding, Positions, check_shape, check_size, register
 
 
 def slopes(heads: int) -> list[float]:
@@ -38,6 +38,8 @@ class AlibiPE(Encoding):
         self.heads, self.axes = check_size("heads", heads), check_size("axes", axes)
 
     def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+        samples, n = q_pos.sizes
+        check_shape("queries (b h q e)", q, samples, self.heads, n, None)
         difference = q_pos.along(self.axes).unsqueeze(-2) - k_pos.along(self.axes).unsqueeze(-3)  # ... q k c
         distance = difference.square().sum(-1).sqrt().unsqueeze(-3)  # ... 1 q k
         return -torch.tensor(slopes(self.heads), device=q.device, dtype=q.dtype)[:, None, None] * distance.to(q.dtype)

@@ -7,7 +7,6 @@ c coordinate axes. Query tokens may be fewer than key tokens: q and k mark which
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -16,14 +15,22 @@ import torch
 from torch import Tensor, nn
 
 from placecell.errors import InputError, unknown
+from placecell.values import held
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # tensors have no one answer to whether they are equal
 class Positions:
     """Where tokens are: an index (the row of a learnable table) and coordinates (2 axes for a grid)."""
 
     index: Tensor  # n, or b n when each sample reads tokens of its own
     coords: Tensor  # ... n c
+
+    def __post_init__(self) -> None:
+        if self.coords.shape[:-1] != self.index.shape:
+            raise InputError(
+                f"each token has one index and one row of coordinates: found indices {tuple(self.index.shape)} "
+                f"and coordinates {tuple(self.coords.shape)}."
+            )
 
     @classmethod
     def sequence(cls, n: int, device: torch.device | str | None = None) -> Positions:
@@ -42,6 +49,11 @@ class Positions:
     def axes(self) -> int:
         """The number of coordinate axes, c."""
         return self.coords.shape[-1]
+
+    @property
+    def sizes(self) -> tuple[int | None, int]:
+        """Samples b, or None if the positions are those of every sample; and tokens n."""
+        return (None if self.index.ndim == 1 else self.index.shape[0]), self.index.shape[-1]
 
     def take(self, read: Tensor) -> Positions:
         """The positions of the tokens `read` (b q) of each sample."""
@@ -96,6 +108,7 @@ class Encoding(nn.Module):
 
     def forward(self, x: Tensor, pos: Positions | None = None) -> Tensor:
         """x (b n d) with its positions embedded; the tokens are a sequence unless `pos` says otherwise."""
+        check_shape("token embeddings (b n d)", x, None, None, None)
         return self.embed(x, Positions.sequence(x.shape[1], x.device) if pos is None else pos)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
@@ -154,21 +167,25 @@ def build(name: str, **offered: Any) -> Encoding:
 
 def check_sigma(sigma: float) -> float:
     """σ as a float, refused unless it is a finite standard deviation."""
-    if isinstance(sigma, bool) or not isinstance(sigma, int | float) or not math.isfinite(sigma) or sigma < 0:
-        raise InputError(f"sigma must be a finite number of at least 0 (a standard deviation), not {sigma!r}.")
-    return float(sigma)
+    found: float = held(sigma, float, "sigma", at_least=0)
+    return found
 
 
-def check_size(what: str, size: int, least: int = 1) -> int:
-    if isinstance(size, bool) or not isinstance(size, int) or size < least:
-        raise InputError(f"{what} must be a whole number of at least {least}, not {size!r}.")
-    return size
+def check_size(what: str, size: int) -> int:
+    found: int = held(size, int, what, at_least=1)
+    return found
+
+
+def check_shape(what: str, x: Tensor, *sizes: int | None) -> None:
+    """Refuse a tensor of other sizes (None: any), which might broadcast without a word."""
+    if x.ndim != len(sizes) or any(size not in (None, own) for size, own in zip(sizes, x.shape, strict=True)):
+        told = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise InputError(f"{what} should be ({told}), found {tuple(x.shape)}.")
 
 
 def head_width(d: int, heads: int) -> int:
     """e = d / heads, refused unless it is whole."""
-    check_size("the width d", d)
-    check_size("heads", heads)
+    d, heads = check_size("the width d", d), check_size("heads", heads)
     if d % heads:
         raise InputError(f"the width must be divisible by the heads: width {d}, heads {heads}.")
     return d // heads

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from placecell.encodings.base import Encoding, Positions, check_sigma, check_size, fill_normal, register
+from placecell.encodings.base import Encoding, Positions, check_shape, check_sigma, check_size, fill_normal, register
+from placecell.errors import InputError
 
 
 class _Table(Encoding):
@@ -18,6 +19,9 @@ class _Table(Encoding):
         self.n, self.d, self.sigma = check_size("n", n), check_size("d", d), check_sigma(sigma)
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
+        check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
+        if pos.index.shape[-1] > self.n:
+            raise InputError(f"the table has {self.n} rows; there are {pos.index.shape[-1]} tokens.")
         return x + self.weight[pos.index]
 
     def table(self, pos: Positions) -> Tensor:
@@ -53,7 +57,7 @@ class LearnablePE(_Table):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(n, d, sigma)
-        self.weight = nn.Parameter(torch.empty(n, d, device=device, dtype=dtype))
+        self.weight = nn.Parameter(torch.empty(self.n, self.d, device=device, dtype=dtype))
         self.reset_parameters()
 
 
@@ -74,5 +78,5 @@ class RandomPE(_Table):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(n, d, sigma)
-        self.register_buffer("weight", torch.empty(n, d, device=device, dtype=dtype))
+        self.register_buffer("weight", torch.empty(self.n, self.d, device=device, dtype=dtype))
         self.reset_parameters()

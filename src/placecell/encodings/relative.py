@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from placecell.encodings.base import (
     Encoding,
     Positions,
+    check_shape,
     check_sigma,
     check_size,
     fill_normal,
@@ -39,7 +40,7 @@ class RelativePE(Encoding):
         super().__init__()
         self.e, self.axes, self.sigma = head_width(d, heads), check_size("axes", axes), check_sigma(sigma)
         self.max_distance = check_size("max_distance", max_distance)
-        shape = (axes, 2 * max_distance + 1, self.e)  # c r e, r the differences told apart
+        shape = (self.axes, 2 * self.max_distance + 1, self.e)  # c r e, r the differences told apart
         self.key = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.value = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.reset_parameters()
@@ -56,6 +57,8 @@ class RelativePE(Encoding):
         return rows.movedim(-1, 0).reshape(self.axes, -1, 1, *rows.shape[-3:-1])
 
     def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+        samples, n = q_pos.sizes
+        check_shape("queries (b h q e)", q, samples, None, n, self.e)
         scores = torch.einsum("bhqe,cre->cbhqr", q, self.key)
         rows = self._differences(q_pos, k_pos).expand(-1, *q.shape[:3], -1)  # c b h q k
         return scores.gather(-1, rows).sum(0) / self.e**0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from placecell.encodings.base import Encoding, Positions, check_size, head_width, register
+from placecell.encodings.base import Encoding, Positions, check_shape, check_size, head_width, register
 from placecell.encodings.sinusoidal import angles, check_base
 from placecell.errors import InputError
 
@@ -30,14 +30,16 @@ class RotaryPE(Encoding):
     ) -> None:
         super().__init__()
         self.e, self.axes, self.base = head_width(d, heads), check_size("axes", axes), check_base(base)
-        if self.e % (2 * axes):
+        if self.e % (2 * self.axes):
             raise InputError(
-                f"rotary needs a head width divisible by 2 for each axis ({2 * axes}): "
+                f"rotary needs a head width divisible by 2 for each axis ({2 * self.axes}): "
                 f"width {d} / heads {heads} = {self.e}."
             )
 
     def rotate(self, x: Tensor, pos: Positions) -> Tensor:
-        turns = angles(pos.along(self.axes), self.e // self.axes, self.base)  # ... n c m/2
+        samples, n = pos.sizes
+        check_shape("queries or keys (b h n e)", x, samples, None, n, self.e)
+        turns = angles(pos.along(self.axes), self.e // self.axes, self.base, x.dtype)  # ... n c m/2
         turns = turns.flatten(-2).unsqueeze(-3)  # ... 1 n e/2
         cos, sin = turns.cos().to(x.dtype), turns.sin().to(x.dtype)
         even, odd = x.unflatten(-1, (-1, 2)).unbind(-1)  # b h n e/2, twice

@@ -7,21 +7,22 @@ import math
 import torch
 from torch import Tensor
 
-from placecell.encodings.base import Encoding, Positions, check_size, register
+from placecell.encodings.base import Encoding, Positions, check_shape, check_size, register
 from placecell.errors import InputError
+from placecell.values import held
 
 
-def angles(coords: Tensor, m: int, base: float) -> Tensor:
-    """The angles p · base^(−2i/m) for i = 0 … m/2−1 of coordinates p (...): shape (... m/2)."""
-    coords = coords if coords.dtype == torch.float64 else coords.float()
+def angles(coords: Tensor, m: int, base: float, dtype: torch.dtype) -> Tensor:
+    """The angles p · base^(−2i/m) for i = 0 … m/2−1 of coordinates p (...): shape (... m/2). In double precision where
+    the coordinates or what they turn (`dtype`) are: far from 0 the sine of a single one is right to few digits."""
+    coords = coords.double() if torch.float64 in (coords.dtype, dtype) else coords.float()
     exponent = torch.arange(0, m, 2, device=coords.device, dtype=coords.dtype) / m
     return coords[..., None] * base**-exponent
 
 
 def check_base(base: float) -> float:
-    if not (isinstance(base, int | float) and math.isfinite(base) and base > 1):
-        raise InputError(f"base must be a finite number above 1, not {base!r}.")
-    return float(base)
+    found: float = held(base, float, "base", above=1)
+    return found
 
 
 @register("sinusoidal")
@@ -44,18 +45,22 @@ class SinusoidalPE(Encoding):
     ) -> None:
         super().__init__()
         self.d, self.axes, self.base, self.dtype = check_size("d", d), check_size("axes", axes), check_base(base), dtype
-        self.m = 2 * math.ceil(d / (2 * axes))  # channels of an axis
-        if d <= self.m * (axes - 1):
+        self.m = 2 * math.ceil(self.d / (2 * self.axes))  # channels of an axis
+        if self.d <= self.m * (self.axes - 1):
             raise InputError(f"sinusoidal has no channels left for the last axis: width {d}, axes {axes}.")
 
-    def table(self, pos: Positions) -> Tensor:
-        coords = pos.along(self.axes)  # ... n c
-        turns = angles(coords, self.m, self.base)  # ... n c m/2
+    def _waves(self, pos: Positions, dtype: torch.dtype) -> Tensor:
+        turns = angles(pos.along(self.axes), self.m, self.base, dtype)  # ... n c m/2
         waves = torch.stack((turns.sin(), turns.cos()), dim=-1)  # ... n c m/2 2
-        return waves.flatten(-3)[..., : self.d].to(self.dtype or torch.get_default_dtype())
+        return waves.flatten(-3)[..., : self.d].to(dtype)
+
+    def table(self, pos: Positions) -> Tensor:
+        return self._waves(pos, self.dtype or torch.get_default_dtype())
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
-        return x + self.table(pos).to(x.dtype)
+        check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
+        exact = self.dtype or torch.promote_types(torch.get_default_dtype(), x.dtype)
+        return x + self._waves(pos, exact).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.d}, axes={self.axes}, base={self.base:g}"

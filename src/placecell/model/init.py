@@ -12,7 +12,10 @@ from torch import nn
 from placecell import encodings
 from placecell.config import EncodingConfig, ModelConfig
 from placecell.encodings.base import Positions, fill_normal
+from placecell.errors import InputError
 from placecell.model.encoder import Encoder, Tokens, Transformer
+
+MOST_WEIGHTS = 10**9  # 4 GB of them, and as much again for each thing that an optimizer keeps
 
 
 def initialise(
@@ -71,6 +74,11 @@ def build_model(
         )
         encoder = Encoder(config.width, config.depth, config.heads, config.mlp_ratio, config.norm, config.activation)
         model = Transformer(tokens, part, encoder, config.width, n_outputs, config.output_scale or 1.0)
+    count = sum(part.numel() for part in model.state_dict().values())
+    if count > MOST_WEIGHTS:
+        raise InputError(
+            f"the model would have {count:.2g} weights, and {MOST_WEIGHTS:.0g} are the most; make it smaller."
+        )
     return initialise(model.to_empty(device="cpu"), weights, pe, config.token_sigma, config.weight_scale or 1.0)
 
 

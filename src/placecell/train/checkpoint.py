@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import typing
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -12,43 +13,65 @@ from torch import Tensor, nn
 from placecell.errors import InputError
 from placecell.files import read_tensors, write_tensors
 from placecell.train.loop import Row, State
+from placecell.values import held, hold
 
 
-def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: State) -> None:
-    """Write everything that the rest of the training depends on, at once."""
+def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, run: str) -> None:
+    """Write everything that the rest of the training depends on, at once, and the name of the run that it is of."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{name}": v for name, v in entries.items() if isinstance(v, Tensor)}
     tensors |= {f"snapshot.{name}": tensor for name, tensor in state.snapshots.items()}
     note = asdict(replace(state, snapshots={}))
-    write_tensors(path, tensors, {"state": json.dumps(note), "tensors": str(len(tensors))})
+    write_tensors(path, tensors, {"run": run, "state": json.dumps(note), "tensors": str(len(tensors))})
 
 
-def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> State:
+def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: str) -> State:
     """Put a checkpoint back into `model` and `optimizer`; the run goes on as if it had never stopped."""
     tensors, note = read_tensors(path)
+    if note.get("run", run) != run:  # older versions did not write it
+        raise InputError(f"{path}: of another run: {note['run']}, not {run}.")
     try:
         values, count = json.loads(note["state"]), int(note["tensors"])
         snapshots = {name[9:]: tensor for name, tensor in tensors.items() if name.startswith("snapshot.")}
-        state = State(**(values | {"rows": [Row(*row) for row in values["rows"]], "snapshots": snapshots}))
-    except (KeyError, TypeError, ValueError):
+        state = State(**(values | {"rows": [_row(row) for row in values["rows"]], "snapshots": snapshots}))
+        hold(state)
+        if min(state.step, state.stale, state.seconds) < 0:
+            raise ValueError
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise InputError(
             f"{path}: not a placecell checkpoint (its header does not say where the run stands)."
         ) from None
     load_weights(model, {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}, path)
     entries: dict[int, dict[str, Tensor]] = {}
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    parts = [(p, _kept(optimizer, group)) for group in optimizer.param_groups for p in group["params"]]
     for name, tensor in tensors.items():
         if name.startswith("optimizer."):
             _, index, key = (*name.split("."), "", "")[:3]
-            of = parameters[int(index)] if index.isdecimal() and int(index) < len(parameters) else None
-            if of is None or not key or (tensor.ndim > 0 and tensor.shape != of.shape):  # fused kernels do not look
+            of, kept = parts[int(index)] if index.isdecimal() and int(index) < len(parts) else (tensor, ())
+            shape = () if key == "step" else of.shape  # fused kernels do not look
+            if key not in kept or tensor.shape != shape:
                 raise InputError(f"{path}: of another optimizer: {name} {tuple(tensor.shape)} does not belong.")
             entries.setdefault(int(index), {})[key] = tensor
     if len(tensors) != count:
         raise InputError(f"{path}: not a whole checkpoint: {count} tensors were saved, found {len(tensors)}.")
+    lacking = [kept for index, (_, kept) in enumerate(parts) if len(entries.get(index, kept)) < len(kept)]
+    if lacking or (state.step and not entries and any(kept for _, kept in parts)):
+        raise InputError(f"{path}: of another optimizer: what this one remembers of its steps is missing.")
     optimizer.load_state_dict(optimizer.state_dict() | {"state": entries})
     return state
+
+
+def _kept(optimizer: torch.optim.Optimizer, group: dict[str, typing.Any]) -> tuple[str, ...]:
+    """The tensors that an optimizer of `make_optimizer` keeps for each parameter of a group."""
+    if isinstance(optimizer, torch.optim.SGD):
+        return ("momentum_buffer",) if group["momentum"] else ()
+    return ("step", "exp_avg") if group.get("orthogonal") else ("step", "exp_avg", "exp_avg_sq")
+
+
+def _row(values: list[typing.Any]) -> Row:
+    kinds = typing.get_type_hints(Row)
+    return Row(*(held(value, kind, "row") for value, kind in zip(values, kinds.values(), strict=True)))
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor], path: Path) -> None:

@@ -7,6 +7,7 @@ import csv
 import importlib.metadata
 import io
 import platform
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -27,6 +28,9 @@ from placecell.tasks.base import Examples, Task
 from placecell.train import checkpoint
 from placecell.train.loop import Row, State, Status, fit, make_optimizer
 from placecell.train.transplant import take_table
+from placecell.values import held
+
+ENDED = ("done", "diverged")
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def make_model(config: RunConfig, task: Task) -> Transformer:
 
 def run(
     config: RunConfig,
-    out: Path,
+    out: Path | str,
     *,
     device: str = "auto",
     compile: bool = False,
@@ -94,7 +98,7 @@ def run(
     `task`, `splits` and `facts` (the `environment`) may be handed in to share them between runs; the first two must
     be those of `config.data`.
     """
-    watch = watch or Watch()
+    out, watch = Path(out), watch or Watch()
     where = pick_device(device)
     task = task or make_task(config)
     config = complete(config, task)
@@ -115,16 +119,22 @@ def run(
         state = State()
         saved = folder / "checkpoint.safetensors"
         if saved.exists():
-            state = checkpoint.load(saved, model, optimizer)
+            state = checkpoint.load(saved, model, optimizer, folder.name)
+        attempt = _attempt(folder, state, facts or environment(where))  # all is read before anything is written
         files.write_text(folder / "config.toml", config.to_toml())
-        files.write_json(folder / "environment.json", _attempt(folder, state, facts or environment(where)))
+        files.write_json(folder / "environment.json", attempt)
         _write_status(folder, "running", state)
         written = time.monotonic()
+
+        def save() -> None:
+            checkpoint.save(saved, model, optimizer, state, folder.name)
+            files.write_text(folder / "metrics.csv", metrics_csv(state.rows))
+            _write_status(folder, "running", state)
 
         def on_step(state: State) -> bool:
             nonlocal written
             if time.monotonic() - written >= watch.checkpoint_seconds:
-                _save(folder, model, optimizer, state)
+                save()
                 written = time.monotonic()
             return watch.on_step(state)
 
@@ -146,7 +156,7 @@ def run(
                 _write_status(folder, "failed", state, f"{type(error).__name__}: {error}")
             raise
         if status == "interrupted":
-            _save(folder, model, optimizer, state)
+            save()
         else:
             files.write_tensors(folder / "weights.safetensors", model.state_dict())
             if state.snapshots:
@@ -158,15 +168,9 @@ def run(
     return RunResult(config, folder, status, state.step, state.seconds, tuple(state.rows))
 
 
-def _save(folder: Path, model: Transformer, optimizer: torch.optim.Optimizer, state: State) -> None:
-    checkpoint.save(folder / "checkpoint.safetensors", model, optimizer, state)
-    files.write_text(folder / "metrics.csv", metrics_csv(state.rows))
-    _write_status(folder, "running", state)
-
-
 def finished(folder: Path) -> bool:
     """Whether the run of this folder is done (or diverged). What a kill just before the end left there is cleared."""
-    if not (folder / "status.json").exists() or read_status(folder)["status"] not in ("done", "diverged"):
+    if not (folder / "status.json").exists() or read_status(folder)["status"] not in ENDED:
         return False
     with contextlib.suppress(OSError):
         files.remove(folder / "checkpoint.safetensors")
@@ -183,7 +187,10 @@ def mark_failed(folder: Path, message: str) -> None:
 def _attempt(folder: Path, state: State, facts: dict[str, Any]) -> dict[str, Any]:
     """The environment of this attempt at a run, and when, where and from which step this and earlier ones began."""
     path = folder / "environment.json"
-    before = files.read_json(path).get("attempts", []) if path.exists() else []
+    found = files.read_json(path) if path.exists() else {}
+    before = found.get("attempts", []) if isinstance(found, dict) else None
+    if not isinstance(before, list):
+        raise InputError(f"{path}: not the environment of a run; remove it to go on.")
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return facts | {"attempts": [*before, {"started": now, "host": platform.node(), "from_step": state.step}]}
 
@@ -191,9 +198,12 @@ def _attempt(folder: Path, state: State, facts: dict[str, Any]) -> dict[str, Any
 def read_status(folder: Path) -> dict[str, Any]:
     path = folder / "status.json"
     found = files.read_json(path)
-    if not (isinstance(found, dict) and found.keys() >= {"status", "step", "seconds"}):
-        raise InputError(f"{path}: not the status of a run.")
-    return found
+    try:
+        step, seconds = (held(found[key], kind, key, at_least=0) for key, kind in (("step", int), ("seconds", float)))
+        status, message = held(found["status"], Status, "status"), held(found.get("message", ""), str, "message")
+    except (KeyError, TypeError, InputError):
+        raise InputError(f"{path}: not the status of a run.") from None
+    return {"status": status, "step": step, "seconds": seconds, "message": message}
 
 
 def _write_status(folder: Path, status: Status, state: State, message: str = "") -> None:
@@ -209,23 +219,35 @@ def metrics_csv(rows: list[Row]) -> str:
     return text.getvalue()
 
 
-def load_result(folder: Path) -> RunResult:
+def load_result(folder: Path | str) -> RunResult:
     """A run read back from its folder."""
+    folder = Path(folder)
     config = RunConfig.from_toml(folder / "config.toml")
+    task, _, digits = folder.name.rpartition("-")
+    named = task in tasks.available() and re.fullmatch("[0-9a-f]{12}", digits)  # a copy may be called anything
+    if named and folder.name != config.name:
+        raise InputError(f"{folder}: its config.toml is that of another run, {config.name}.")
     status = read_status(folder)
+    ended = status["status"] in ENDED
     path = folder / "metrics.csv"
+    rows: list[Row] = []
     try:
         with path.open(newline="") as file:
-            rows = [Row(int(r["step"]), r["split"], r["name"], float(r["value"])) for r in csv.DictReader(file)]
+            header, *lines = [line for line in csv.reader(file) if line] or [[]]
+        if header != list(Row._fields) or (ended and not lines):
+            raise ValueError(f"found {len(lines)} lines below {','.join(header)!r}")
+        rows = [Row(int(step), split, name, float(value)) for step, split, name, value in lines]
     except FileNotFoundError:
-        rows = []
-    except (KeyError, TypeError, ValueError, OSError) as error:
+        if ended:
+            raise InputError(f"{path}: missing, of a run that is {status['status']}; remove its folder.") from None
+    except (ValueError, OSError, csv.Error) as error:
         raise InputError(f"{path}: not a metrics file (expected step,split,name,value): {error}.") from None
     return RunResult(config, folder, status["status"], status["step"], status["seconds"], tuple(rows))
 
 
-def load_model(folder: Path) -> tuple[RunConfig, Task, Transformer]:
+def load_model(folder: Path | str) -> tuple[RunConfig, Task, Transformer]:
     """The trained model of a finished run, with its task."""
+    folder = Path(folder)
     if not (folder / "config.toml").exists():
         raise InputError(f"{folder}: not a run's folder (it has no config.toml).")
     config = RunConfig.from_toml(folder / "config.toml")
@@ -238,8 +260,9 @@ def load_model(folder: Path) -> tuple[RunConfig, Task, Transformer]:
     return config, task, model
 
 
-def load_weights_along(folder: Path) -> dict[int, dict[str, Tensor]]:
+def load_weights_along(folder: Path | str) -> dict[int, dict[str, Tensor]]:
     """Step -> all weights of a finished run: at its start (drawn again), at every snapshot of them, at its end."""
+    folder = Path(folder)
     config, _, model = load_model(folder)
     last = read_status(folder)["step"]
     found = {0: make_model(config, make_task(config)).state_dict()}
@@ -252,9 +275,9 @@ def load_weights_along(folder: Path) -> dict[int, dict[str, Tensor]]:
     return found | {last: model.state_dict()}
 
 
-def load_snapshots(folder: Path, name: str = "table") -> dict[int, Tensor]:
+def load_snapshots(folder: Path | str, name: str = "table") -> dict[int, Tensor]:
     """Step -> the table (or the weight of that name) as it was then; empty if the run kept none."""
-    path = folder / "snapshots.safetensors"
+    path = Path(folder) / "snapshots.safetensors"
     if not path.exists():
         return {}
     kept = [(key.partition("/"), tensor) for key, tensor in files.read_tensors(path)[0].items()]

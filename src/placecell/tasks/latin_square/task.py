@@ -66,10 +66,11 @@ class LatinSquare(Task):
 
     def score_items(self, model: Transformer, items: Path, human: Path | None = None) -> ItemScores:
         loaded, people = load_items(items), None if human is None else load_human(human)
-        given = examples(loaded.puzzles)
+        device = next(model.parameters()).device
+        given = examples(loaded.puzzles).to(device)
         with torch.no_grad():
-            outputs = model(given.tokens, self.positions, given.read).outputs
-        return compare(outputs[:, 0].softmax(-1).numpy(), loaded, people)
+            outputs = model(given.tokens, self.positions.to(device), given.read).outputs
+        return compare(outputs[:, 0].softmax(-1).cpu().numpy(), loaded, people)
 
     def truth(self) -> Truth:
         """Two cells belong together when they share a row or a column."""

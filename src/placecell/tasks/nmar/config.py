@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from placecell.config import option
 from placecell.errors import InputError
+from placecell.values import hold, option
+
+MOST = 10**8  # samples: of five nodes they fill 4 GB
 
 
 @dataclass(frozen=True)
@@ -14,30 +15,23 @@ class Config:
     """Which network is simulated, for how long, and how much of a sample is masked."""
 
     modules: str = option("5x12", "the modules: 5x12 (five of twelve nodes), or sizes joined by +, such as 10+20+30")
-    radius: float = option(1.3, "spectral radius of each module's block of weights")
-    between: float = option(0.3, "mean size of a weight between modules, of either sign, beside that within")
-    density: float = option(0.1, "share of the weights between modules that are there")
-    noise: float = option(0.5, "standard deviation of the noise")
-    length: int = option(20, "time points of a series; the next one starts anew")
-    mask: float = option(0.5, "share of the nodes masked in a sample")
-    n_train: int = option(8000, "training samples (time points)")
-    n_valid: int = option(1000, "validation samples")
-    n_test: int = option(2000, "test samples")
+    radius: float = option(1.3, "spectral radius of each module's block of weights", at_least=0)
+    between: float = option(
+        0.3, "mean size of a weight between modules, of either sign, beside that within", at_least=0
+    )
+    density: float = option(0.1, "share of the weights between modules that are there", at_least=0, at_most=1)
+    noise: float = option(0.5, "standard deviation of the noise", at_least=0)
+    length: int = option(20, "time points of a series; the next one starts anew", at_least=1, at_most=MOST)
+    mask: float = option(0.5, "share of the nodes masked in a sample", above=0, below=1)
+    n_train: int = option(8000, "training samples (time points)", at_least=2, at_most=MOST)
+    n_valid: int = option(1000, "validation samples", at_least=2, at_most=MOST)
+    n_test: int = option(2000, "test samples", at_least=2, at_most=MOST)
     split_seed: int = option(0, "seed of the network, its time series and the masks of held-out samples")
 
     def __post_init__(self) -> None:
-        for key, least in (("n_train", 2), ("n_valid", 2), ("n_test", 2), ("length", 1)):
-            if getattr(self, key) < least:
-                raise InputError(f"{key} must be at least {least}, not {getattr(self, key)}.")
-        for key in ("radius", "between", "noise"):
-            if not (math.isfinite(getattr(self, key)) and getattr(self, key) >= 0):
-                raise InputError(f"{key} must be a finite number of at least 0, not {getattr(self, key)}.")
+        hold(self)
         if self.noise == 0:
             raise InputError("noise must be above 0: without it a network settles and there is nothing to predict.")
-        if not 0 <= self.density <= 1:
-            raise InputError(f"density must lie between 0 and 1, not {self.density}.")
-        if not 0 < self.mask < 1:
-            raise InputError(f"mask must lie between 0 and 1 (a share of the nodes), not {self.mask}.")
         sizes(self.modules)
 
 
