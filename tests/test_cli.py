@@ -473,7 +473,7 @@ def test_evaluate_computes_where_it_is_told(cli, monkeypatch) -> None:
         seen.extend(part.device.type for part in parts)
         return []
 
-    monkeypatch.setattr(sys.modules["placecell.train.run"], "pick_device", lambda device: torch.device("meta"))
+    monkeypatch.setattr(sys.modules["placecell.train.machine"], "pick_device", lambda device: torch.device("meta"))
     monkeypatch.setattr("placecell.train.evaluate_splits", note)
     assert cli("evaluate", folder)[0] == 0
     assert set(seen) == {"meta"}

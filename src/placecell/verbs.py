@@ -241,8 +241,8 @@ def setup_torch(args: argparse.Namespace) -> torch.device:
     import torch
     from threadpoolctl import threadpool_limits
 
+    from placecell.train.machine import pick_device
     from placecell.train.memory import keep_memory
-    from placecell.train.run import pick_device
 
     args.threads = coerce(args.threads, int, "--threads", at_least=1, at_most=1024)
     torch.set_num_threads(args.threads)

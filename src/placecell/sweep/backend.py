@@ -18,7 +18,8 @@ from placecell.config import RunConfig
 from placecell.files import Busy as LockedError
 from placecell.tasks.base import Examples, Task
 from placecell.train.loop import State
-from placecell.train.run import RunResult, Watch, environment, make_task, pick_device, run
+from placecell.train.machine import environment, pick_device
+from placecell.train.run import RunResult, Watch, make_task, run
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from placecell.config import RunConfig
 from placecell.progress import Interrupt
 from placecell.sweep.backend import Backend, Busy, Ended, Job, MakeBackend, Step, data_key
 from placecell.sweep.store import Store
-from placecell.train.run import RunResult, finished, load_result, make_task, mark_failed, pick_device
+from placecell.train.machine import pick_device
+from placecell.train.run import RunResult, finished, load_result, make_task, mark_failed
 
 TICK = 0.5  # seconds between looks at what has happened
 

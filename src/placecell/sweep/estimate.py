@@ -13,7 +13,8 @@ from placecell.config import RunConfig
 from placecell.sweep.backend import data_key
 from placecell.tasks.base import Examples
 from placecell.train.loop import State, fit, make_optimizer
-from placecell.train.run import finished, make_model, make_task, pick_device
+from placecell.train.machine import pick_device
+from placecell.train.run import finished, make_model, make_task
 
 STEPS = 4  # timed for each kind of model, after one that warms up
 

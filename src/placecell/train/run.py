@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import importlib.metadata
 import io
 import platform
 import re
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from placecell import files, tasks
@@ -27,6 +24,7 @@ from placecell.seeds import torch_stream
 from placecell.tasks.base import Examples, Task
 from placecell.train import checkpoint
 from placecell.train.loop import Row, State, Status, fit, make_optimizer
+from placecell.train.machine import environment, pick_device
 from placecell.train.transplant import take_table
 from placecell.values import held
 
@@ -282,51 +280,3 @@ def load_snapshots(folder: Path | str, name: str = "table") -> dict[int, Tensor]
         return {}
     kept = [(key.partition("/"), tensor) for key, tensor in files.read_tensors(path)[0].items()]
     return {int(step): tensor for (step, _, of), tensor in sorted(kept, key=lambda one: one[0]) if of == name}
-
-
-def pick_device(device: str) -> torch.device:
-    """`auto` is the fastest there is; anything else must be there."""
-    usable = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if device == "auto":
-        device = "cuda" if usable["cuda"] else "mps" if usable["mps"] else "cpu"
-    if not usable.get(device, False):
-        raise InputError(
-            f"device {device!r} is not available here; use auto or one of: {', '.join(d for d in usable if usable[d])}."
-        )
-    return torch.device(device)
-
-
-def environment(device: torch.device) -> dict[str, Any]:
-    """What a result depends on besides its configuration."""
-    packages = ("placecell", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
-    return {
-        "python": platform.python_version(),
-        "packages": {name: importlib.metadata.version(name) for name in packages},
-        "git_commit": _git_commit(),
-        "platform": platform.platform(),
-        "processor": _processor(),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
-        "threads": torch.get_num_threads(),
-    }
-
-
-def _git_commit() -> str | None:
-    """The commit of the source tree that this package runs from, with `-dirty` if it has been changed since;
-    None when it is installed from a wheel, even below some other project's tree."""
-
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
-
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        git("ls-files", "--error-unmatch", Path(__file__).name)
-        return git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
-    return None
-
-
-def _processor() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()

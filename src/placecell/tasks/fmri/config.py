@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
-from placecell.config import option
 from placecell.errors import InputError
+from placecell.values import hold, option
 
 HCP_SECONDS = 0.72  # a volume of the Human Connectome Project
 OF_FILES = ("atlas", "networks", "centroids", "confounds", "contents")
@@ -31,33 +30,25 @@ class Config:
     atlas: str | None = option(None, "label image (NIfTI) whose regions are averaged in 4D images")
     networks: str | None = option(None, "text file with the network of each region, one a line")
     centroids: str | None = option(None, "text file with x, y, z of each region in mm, one region a line")
-    repetition_time: float | None = option(None, "seconds a volume, which a band-pass needs, where files do not say it")
+    repetition_time: float | None = option(
+        None, "seconds a volume, which a filter needs, where files do not say it", above=0
+    )
     detrend: bool = option(True, "take away each region's straight line over a run")
-    high_pass: float | None = option(None, "lowest frequency kept, in Hz (default: all)")
-    low_pass: float | None = option(None, "highest frequency kept, in Hz (default: all)")
+    high_pass: float | None = option(None, "lowest frequency kept, in Hz (default: all)", above=0)
+    low_pass: float | None = option(None, "highest frequency kept, in Hz (default: all)", above=0)
     confounds: str | None = option(None, "pattern of one file of confounds beside each run, such as *_confounds.tsv")
     global_signal: bool = option(False, "take away what follows the mean over all regions")
     standardize: bool = option(True, "mean 0 and standard deviation 1 for each region of each run")
-    mask: float = option(0.5, "share of the regions masked in a sample")
+    mask: float = option(0.5, "share of the regions masked in a sample", above=0, below=1)
     flip: bool = option(False, "turn the sign of training samples at random: fluctuations have no up or down")
-    valid_share: float = option(0.1, "last part of each training run, kept for validation")
+    valid_share: float = option(0.1, "last part of each training run, kept for validation", above=0, at_most=0.5)
     split_seed: int = option(0, "seed of the masks of held-out volumes")
     contents: str | None = option(None, "digest of one's own files, filled in as they are read; others are refused")
 
     def __post_init__(self) -> None:
-        if not 0 < self.mask < 1:
-            raise InputError(f"mask must lie between 0 and 1 (a share of the regions), not {self.mask}.")
-        if not 0 < self.valid_share <= 0.5:
-            raise InputError(f"valid_share must lie above 0 and not above 0.5, not {self.valid_share}.")
-        if self.repetition_time is not None:
-            if not 0 < self.repetition_time < math.inf:
-                raise InputError(f"repetition_time must be above 0 seconds, not {self.repetition_time}.")
-            if self.dataset != "files" and self.repetition_time != HCP_SECONDS:
-                raise InputError(f"repetition_time is {HCP_SECONDS} for {self.dataset}, not {self.repetition_time}.")
-        for key in ("high_pass", "low_pass"):
-            value = getattr(self, key)
-            if value is not None and not 0 < value < math.inf:
-                raise InputError(f"{key} must be a frequency above 0 Hz, not {value}.")
+        hold(self)
+        if self.dataset != "files" and self.repetition_time not in (None, HCP_SECONDS):
+            raise InputError(f"repetition_time is {HCP_SECONDS} for {self.dataset}, not {self.repetition_time}.")
         if self.high_pass is not None and self.low_pass is not None and self.high_pass >= self.low_pass:
             raise InputError(f"high_pass ({self.high_pass} Hz) must be below low_pass ({self.low_pass} Hz).")
         own = [key for key in ("train_files", "test_files") if getattr(self, key) is not None]
