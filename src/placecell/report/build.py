@@ -182,11 +182,11 @@ def as_text(facts: dict[str, Any]) -> str:
     heads = ["encoding", *counted, headline, "95 % interval", *shown]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in facts["configurations"]:
-        cells = [row["label"], *(str(row.get(name, "–")) for name in counted), _number(row.get(headline))]
-        cells.append(f"{_number(row.get('low'))} to {_number(row.get('high'))}")
+        cells = [row["label"], *(str(row.get(name, "–")) for name in counted), _number(row.get(headline), 4)]
+        cells.append(f"{_number(row.get('low'), 4)} to {_number(row.get('high'), 4)}")
         lines.append("| " + " | ".join([*cells, *(_number(row.get(name)) for name in shown)]) + " |")
     for row in facts["baselines"]:
-        cells = [row["label"], *("–" for _ in counted), _number(row.get(headline)), "–"]
+        cells = [row["label"], *("–" for _ in counted), _number(row.get(headline), 4), "–"]
         lines.append("| " + " | ".join([*cells, *(_number(row.get(name)) for name in shown)]) + " |")
     sigma = facts["sigma"]
     if sigma:
@@ -198,7 +198,7 @@ def as_text(facts: dict[str, Any]) -> str:
             g, lower = sigma["gain"], ", how much lower" if facts["lower_is_better"] else ""
             lines.append(
                 f"σ = {sigma['best']:g} against σ = {sigma['largest']:g}, paired by seed{lower}: "
-                f"{g['mean']:+.4f} [{_number(g['low'])}, {_number(g['high'])}], p = {_number(g['p'])}."
+                f"{g['mean']:+.4f} [{_number(g['low'], 4)}, {_number(g['high'], 4)}], p = {_number(g['p'])}."
             )
         for name, value in sigma.items():
             if name.startswith("rank_correlation/"):
@@ -236,7 +236,7 @@ def _mean(values: np.ndarray[Any, Any]) -> float:
     return float(finite.mean()) if len(finite) else float("nan")
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | None, digits: int = 3) -> str:
     if value is None or not np.isfinite(value):
         return "–"
-    return f"{value:.3f}" if value == 0 or abs(value) >= 0.001 else f"{value:.1g}"
+    return f"{value:.{digits}f}" if value == 0 or abs(value) >= 0.001 else f"{value:.1g}"
