@@ -87,7 +87,7 @@ class Fmri(MaskedField):
         return analysis.louvain(self.fc("train"), numpy_stream(0, "communities"))
 
     def other_fc(self) -> dict[str, Array]:
-        """The group's functional connectivity, of people who are not in the data."""
+        """The functional connectivity of a group; whether the people of the data belong to it is not known."""
         return {} if self.regions.group_fc is None else {"group": self.regions.group_fc}
 
     def spatial_orders(self) -> NDArray[np.intp] | None:
