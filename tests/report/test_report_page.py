@@ -377,7 +377,7 @@ def test_metrics_and_weights_that_are_not_whole_are_noticed(copy: Path, known: K
     found = read_store(copy)
     assert len(found.results) == 5
     assert "ended at step 24, the last measurement is of step 18" in found.unreadable[first.name]
-    assert "nothing was measured" in found.unreadable[second.name]
+    assert "metrics.csv: not a metrics file" in found.unreadable[second.name]
     assert "weights" in found.unreadable[third.name]
     assert build_page(found, known=known).html.count('<span class="mark ill">unreadable</span>') == 3
 

@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -149,8 +151,17 @@ def test_a_run_that_kills_its_worker_every_time_fails_and_the_others_finish(conf
 
 @pytest.mark.slow
 def test_a_run_that_runs_out_of_memory_fails_and_the_others_finish(configs, tmp_path: Path) -> None:
-    huge = configs[0].override({"width": 2_000_000})
-    outcomes = {o.config.name: o for o in sweep([huge, *configs], tmp_path, local(1))}
+    """A worker with 3 GB of addresses, and a model whose weights alone are more."""
+
+    class Poor(Local):
+        def start(self, config: RunConfig) -> None:
+            super().start(config)
+            for one in self.processes:
+                resource.prlimit(one.process.pid, resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
+
+    huge = configs[0].override({"width": 8192})
+    backend = partial(Poor, workers=1)
+    outcomes = {o.config.name: o for o in sweep([huge, *configs], tmp_path, backend)}
     assert outcomes[huge.name].status == "failed"
     assert "memory" in outcomes[huge.name].message
     assert all(outcomes[config.name].status == "done" for config in configs)

@@ -224,7 +224,7 @@ def load_result(folder: Path | str) -> RunResult:
     task, _, digits = folder.name.rpartition("-")
     named = task in tasks.available() and re.fullmatch("[0-9a-f]{12}", digits)  # a copy may be called anything
     if named and folder.name != config.name:
-        raise InputError(f"{folder}: its config.toml is that of another run, {config.name}.")
+        raise InputError(f"{folder}: its config.toml is that of {config.name}: of another run, or another version.")
     status = read_status(folder)
     ended = status["status"] in ENDED
     path = folder / "metrics.csv"
