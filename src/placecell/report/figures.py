@@ -23,7 +23,8 @@ OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
 
 
 def fig_finding(summary: Summary) -> Figure:
-    """The finding in one picture: the headline against σ, what the table learned, attention, and two tables."""
+    """The finding in one picture: the headline against σ, what the table learned, attention, and two tables: the most
+    readable one by the task's first measure, and that of the largest σ."""
     figure = Figure(figsize=(12, 7), layout="constrained")
     axes = figure.subplot_mosaic("AABBCC\nDDEEFF")
     _against_sigma(axes["A"], summary, f"test/{summary.task.headline}", f"test {summary.task.headline}", others=True)
@@ -34,7 +35,8 @@ def fig_finding(summary: Summary) -> Figure:
     for letter in "DE":
         axes[letter].set_visible(bool(curve))
     if curve:
-        _similarity(axes["D"], summary, curve[summary.best_sigma()][1], SMALL, figure)
+        readable = [np.nan_to_num(summary.interval(label, first).estimate, nan=-np.inf) for _, label in curve]
+        _similarity(axes["D"], summary, curve[int(np.argmax(readable))][1], SMALL, figure)
         _similarity(axes["E"], summary, curve[-1][1], LARGE, figure)
     _against_sigma(axes["F"], summary, second, WORDS.get(second, second), others=False)
     for letter, panel in axes.items():
@@ -126,8 +128,8 @@ def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: 
     if others and scores:
         best = (min if summary.task.headline_lower_is_better else max)(scores, key=lambda label: scores[label])
         axis.axhline(scores[best], color="black", lw=1, ls=":", label=best)
-    if others:
-        axis.legend(fontsize=6.5, frameon=False)
+    if others:  # below, where no line is
+        axis.legend(fontsize=6.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     axis.set_xlabel("σ of the initial table")
     axis.set_ylabel(title)
 
@@ -136,13 +138,12 @@ def _agreement(axis: Axes, summary: Summary) -> None:
     name = "attention/reference"
     if not any(name in r.values for r in summary.runs):
         name = "attention/relation"
-    for sigma, label in summary.sigma_curve():
+    for number, (sigma, label) in enumerate(summary.sigma_curve()):
         x, y = summary.values(label, name), summary.values(label, f"test/{summary.task.headline}")
         axis.plot(x, y, ".", color=INK, ms=3, alpha=0.4)
         axis.plot(np.mean(x), np.mean(y), "o", color=INK, ms=5)
-        axis.annotate(
-            f"{sigma:g}", (float(np.mean(x)), float(np.mean(y))), fontsize=7, xytext=(3, 3), textcoords="offset points"
-        )
+        place, aside = (float(np.mean(x)), float(np.mean(y))), (3, -9 if number % 2 else 3)  # neighbours apart
+        axis.annotate(f"{sigma:g}", place, fontsize=7, xytext=aside, textcoords="offset points")
     words = {"attention/reference": "the true encoding's model", "attention/relation": "the ideal relation"}
     axis.set_xlabel(f"attention agreement with {words[name]}", fontsize=8)
     axis.set_ylabel(f"test {summary.task.headline}")
