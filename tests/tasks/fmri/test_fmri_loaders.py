@@ -325,6 +325,21 @@ def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
         load_runs(own(runs, test_files=str(runs / "**test.npy")))
 
 
+def test_centroids_are_spun_where_there_are_enough(runs: Path) -> None:
+    (runs / "nets.txt").write_text("a\n" * 4 + "b\n" * 5)
+    (runs / "xyz.txt").write_text("\n".join(f"{(-1) ** i * (i + 1)} {i * i} {-i}" for i in range(REGIONS)))
+    about = {"networks": str(runs / "nets.txt"), "centroids": str(runs / "xyz.txt")}
+    orders = make_task(_run_config(own(runs, **about))).spatial_orders()
+    left = np.arange(REGIONS) % 2 == 1
+    assert (left[orders] == left).all(), "a region takes a place of its own hemisphere"
+    assert len(np.unique(orders, axis=0)) > 10
+    for name in ("train1", "train2", "test"):  # one region on either side: nothing can be spun
+        np.save(runs / f"{name}.npy", np.load(runs / f"{name}.npy")[:, :2])
+    (runs / "nets.txt").write_text("a\nb\n")
+    (runs / "xyz.txt").write_text("-1 0 0\n1 0 0\n")
+    assert make_task(_run_config(own(runs, **about))).spatial_orders() is None
+
+
 def test_data_of_one_community_ask_for_networks(runs: Path) -> None:
     rng = np.random.default_rng(4)
     for name in ("train1", "train2", "test"):

@@ -210,16 +210,6 @@ def _own(config: Config, patterns: str | None) -> list[Run]:
             if seconds is not None and told is not None and abs(seconds - told) > 0.01 * told:
                 raise InputError(f"{path}: {seconds:g} s a volume by its header, not {told:g} (--repetition-time).")
             confounds = None if config.confounds is None else load_confounds(path, config.confounds, len(series))
-            found.append(
-                Run(
-                    str(path),
-                    path.name.split("_")[0],
-                    path.name,
-                    "own",
-                    series,
-                    confounds,
-                    names,
-                    seconds or told,
-                )
-            )
+            subject = path.name.split("_")[0]
+            found.append(Run(str(path), subject, path.name, "own", series, confounds, names, seconds or told))
     return found

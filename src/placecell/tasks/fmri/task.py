@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+FEWEST_SPUN = 4  # regions of a hemisphere: fewer have hardly another order
 GAP = 20  # volumes left out between the training and the validation part of a run
 
 
@@ -44,7 +45,8 @@ class Fmri(MaskedField):
             if config.contents not in (None, found):
                 raise InputError(
                     f"{config.train_files}, {config.test_files}: these files, or what describes their regions, have "
-                    f"changed since the run was made (contents {found}, expected {config.contents})."
+                    f"changed since the run was made (contents {found}, expected {config.contents}). Bring the old "
+                    "ones back, or train on the new ones with the command that made it."
                 )
             config = replace(config, contents=found)  # so that other data are another run
         self.config = config
@@ -95,6 +97,8 @@ class Fmri(MaskedField):
         if self.regions.centroids is None:
             return None
         left = self.regions.centroids[:, 0] < 0
+        if max(left.sum(), (~left).sum()) < FEWEST_SPUN:
+            return None
         sphere = onto_sphere(self.regions.centroids, left) if self.regions.sphere is None else self.regions.sphere
         return analysis.spin_orders(sphere, ~left, NULLS, numpy_stream(0, "spins"))
 
