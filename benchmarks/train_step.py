@@ -37,6 +37,7 @@ from torch.nn import functional as F
 
 from placecell.encodings import LearnablePE, Positions
 from placecell.model.encoder import Encoder, Tokens, Transformer
+from placecell.train.machine import compile_options
 from placecell.train.memory import keep_memory
 
 BATCH, N, SYMBOLS, CLASSES, DEPTH, HEADS, RATIO = 128, 16, 6, 4, 4, 1, 4
@@ -100,7 +101,7 @@ def train_step(model: nn.Module, compiled: bool) -> Step:
     def loss() -> Tensor:
         return F.cross_entropy(model(tokens, read), target)
 
-    run = torch.compile(loss, dynamic=False) if compiled else loss
+    run = torch.compile(loss, dynamic=False, options=compile_options(tokens.device)) if compiled else loss
 
     def step() -> None:
         optimizer.zero_grad()

@@ -14,8 +14,10 @@ from placecell.config import EncodingConfig, ModelConfig
 from placecell.encodings import NoPE, Positions, available, build
 from placecell.errors import InputError
 from placecell.model import build_model
+from placecell.model.attention import _CompiledAttend, attend
 from placecell.model.encoder import Encoder, Tokens, Transformer
 from placecell.seeds import torch_stream
+from placecell.train.machine import compile_options
 
 B, N, D, SYMBOLS, OUTPUTS = 3, 6, 16, 5, 4
 POS = Positions.grid(2, 3)
@@ -72,12 +74,23 @@ def test_projections_are_folded_where_the_encoding_stays_out_of_attention(name: 
     assert projects(heads=2)
 
 
+@pytest.mark.parametrize("queries", [1, N])
+def test_attention_written_out_for_the_compiler_is_the_fused_kernels(queries: int) -> None:
+    q, x, pull = (torch.randn(B, n, D, dtype=torch.float64) for n in (queries, N, queries))
+    q, x = q.requires_grad_(), x.requires_grad_()
+    found, expected = _CompiledAttend.apply(q, x), attend(q, x)
+    assert_same(found, expected)
+    assert_same(torch.autograd.grad(found, (q, x), pull), torch.autograd.grad(expected, (q, x), pull))
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, by its compiler
-@pytest.mark.parametrize("activation", ["gelu", "relu"])
-def test_compiled_is_eager(activation: str) -> None:
-    model = make("learnable", activation=activation)
-    assert_same(outputs_and_gradients(torch.compile(model)), outputs_and_gradients(model))  # type: ignore[arg-type]
+@pytest.mark.parametrize(("name", "activation"), [("learnable", "relu"), ("nope-causal", "gelu")])
+def test_compiled_is_eager(name: str, activation: str) -> None:
+    model = make(name, activation=activation)
+    compiled = torch.compile(model, options=compile_options(torch.device("cpu")))
+    read = draw(B, 1, below=N)
+    assert_same(outputs_and_gradients(compiled, read), outputs_and_gradients(model, read))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("heads", "norm", "activation"), VARIANTS)

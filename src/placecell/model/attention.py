@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from placecell.encodings.base import Encoding, Positions, head_width
+
+FEW = 128  # tokens, up to which compiled attention is faster written out (docs/benchmarks.md)
+
+
+class _CompiledAttend(torch.autograd.Function):
+    """`attend` written out for the compiler. The gradient of the tokens, as keys and as values, is one product."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Tensor, x: Tensor) -> Tensor:
+        weights = (q @ x.mT / q.shape[-1] ** 0.5).softmax(-1)  # b q n
+        ctx.save_for_backward(q, x, weights)
+        return weights @ x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        q, x, weights = ctx.saved_tensors
+        pull = gradient @ x.mT
+        logits = weights * (pull - (weights * pull).sum(-1, keepdim=True)) / q.shape[-1] ** 0.5  # their gradient
+        return logits @ x, torch.cat((logits, weights), 1).mT @ torch.cat((q, gradient), 1)
+
+
+def attend(q: Tensor, x: Tensor, visible: Tensor | None = None) -> Tensor:
+    """What queries (b q d) gather from tokens (b n d) that are keys and values as they are: softmax(q xᵀ/√d) x.
+
+    By torch's fused kernel; but with few tokens on a CPU, compiled code is faster than that.
+    """
+    if torch.compiler.is_compiling() and x.device.type == "cpu" and x.shape[1] <= FEW and visible is None:
+        return _CompiledAttend.apply(q, x)
+    return F.scaled_dot_product_attention(q[:, None], x[:, None], x[:, None], attn_mask=visible)[:, 0]
 
 
 class Attention(nn.Module):
@@ -40,7 +72,7 @@ class Attention(nn.Module):
         """
         (w_q, w_k, w_v), (b_q, _, b_v) = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
         q = F.linear(x_q, w_k.T @ w_q, b_q @ w_k)  # b q d
-        y = F.scaled_dot_product_attention(q[:, None], x[:, None], x[:, None], attn_mask=visible)[:, 0]
+        y = attend(q, x, visible)
         return F.linear(y, self.out.weight @ w_v, F.linear(b_v, self.out.weight, self.out.bias))
 
     def forward(

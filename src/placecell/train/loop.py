@@ -16,6 +16,7 @@ from placecell.encodings.base import Positions
 from placecell.model import Transformer
 from placecell.seeds import torch_stream
 from placecell.tasks.base import Examples, Task
+from placecell.train.machine import compile_options
 from placecell.train.muon import Muon
 
 Status = Literal["running", "done", "diverged", "interrupted", "failed"]
@@ -148,7 +149,7 @@ def fit(
     def loss_of(batch: Examples) -> Tensor:
         return task.loss(model(batch.tokens, positions, batch.read).outputs, batch)
 
-    step_loss = torch.compile(loss_of) if compile else loss_of
+    step_loss = torch.compile(loss_of, options=compile_options(device)) if compile else loss_of
     if state.step == 0 and not state.rows:
         state.rows += evaluate_splits(model, task, scored, positions, 0)
         take_snapshot(model, positions, state, config.snapshots)
