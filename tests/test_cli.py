@@ -15,6 +15,7 @@ import torch
 import placecell
 from placecell import encodings, tasks
 from placecell.cli import call
+from placecell.errors import InputError
 
 SMALL = [
     "--n-train", "64", "--n-valid", "16", "--n-test", "16", "--width", "16", "--depth", "2", "--batch-size", "16",
@@ -477,6 +478,23 @@ def test_evaluate_computes_where_it_is_told(cli, monkeypatch) -> None:
     monkeypatch.setattr("placecell.train.evaluate_splits", note)
     assert cli("evaluate", folder)[0] == 0
     assert set(seen) == {"meta"}
+
+
+def test_version_is_shown(cli) -> None:
+    assert cli("--version") == (0, f"placecell {placecell.__version__}\n", "")
+
+
+def test_a_preset_from_python_is_that_of_the_command_line(cli) -> None:
+    config = placecell.preset("latin_square", "paper").override({"sigma": 0.3})
+    flags = ["--preset", "paper", "--encoding", "learnable", "--sigma", "0.3", "--seeds", "1"]
+    _, out, _ = cli("sweep", "latin_square", *flags, "--dry-run", "--json")
+    assert [run["name"] for run in json.loads(out)["runs"]] == [config.name]
+    with pytest.raises(InputError, match="latin_square"):
+        placecell.preset("latin_sqare")
+
+
+def test_a_number_of_workers_that_cannot_be(cli) -> None:
+    refused(cli("sweep", "latin_square", "--workers", "-3", "--dry-run"), "--workers", "-3")
 
 
 def test_version_is_the_packages() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from placecell.encodings import RelativePE as RelativePE
     from placecell.encodings import RotaryPE as RotaryPE
     from placecell.encodings import SinusoidalPE as SinusoidalPE
+    from placecell.presets import preset as preset
     from placecell.train.run import run as run
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ _HOME = {
         "AlibiPE", "CausalNoPE", "LearnablePE", "NoPE", "Positions",
         "RandomPE", "RelativePE", "RotaryPE", "SinusoidalPE",
     ),
+    "placecell.presets": ("preset",),
     "placecell.train": ("run",),
 }  # fmt: skip
 _PARTS = ("analysis", "config", "encodings", "model", "report", "sweep", "tasks", "train")  # report is a function too

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from placecell import tasks, verbs, verbs_report, verbs_store
+from placecell import __version__, tasks, verbs, verbs_report, verbs_store
 from placecell.config import Key, keys
 from placecell.errors import InputError, unknown
 from placecell.presets import base_config
@@ -123,6 +123,7 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     everywhere.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=about_json)
 
     parser = Parser(prog="placecell", parents=[common], description=EXAMPLES)
+    parser.add_argument("--version", action="version", version=f"placecell {__version__}", help="show it and exit")
     parser.set_defaults(verb=None)
     found = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     known: dict[str, Parser] = {}

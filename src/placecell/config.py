@@ -28,7 +28,7 @@ class EncodingConfig:
     name: str = option("learnable", "positional encoding; `placecell list` shows all")
     sigma: float | None = option(None, "standard deviation of the initial table", at_least=0)
     axes: int | None = option(
-        None, "coordinate axes; 1 reads the index of tokens that have more (default: the task's own axes)", at_least=1
+        None, "coordinate axes; 1 reads the index of tokens that have more; left out: all", at_least=1
     )
     base: float | None = option(None, "base of the sinusoidal and rotary frequencies", above=1)
     max_distance: int | None = option(
@@ -52,9 +52,9 @@ class ModelConfig:
     token_sigma: float = option(
         0.25, "standard deviation of what embeds the tokens, symbols or values, at the start", above=0
     )
-    weight_scale: float | None = option(None, "factor on the initial weights of the layers (default: 1)", above=0)
+    weight_scale: float | None = option(None, "factor on the initial weights of the layers; left out: 1", above=0)
     output_scale: float | None = option(
-        None, "factor α on the outputs; large α with a small lr is lazy (default: 1)", above=0
+        None, "factor α on the outputs; large α with a small lr is lazy; left out: 1", above=0
     )
 
     def __post_init__(self) -> None:
@@ -71,12 +71,12 @@ class TrainConfig:
         "adam", "optimizer; sgd uses `momentum`, muon is adamw but for the matrices of the layers"
     )
     lr: float = option(1e-3, "learning rate", above=0)
-    pe_lr: float | None = option(None, "learning rate of the positional encoding (default: lr)", at_least=0)
+    pe_lr: float | None = option(None, "learning rate of the positional encoding; left out: lr", at_least=0)
     steps: int = option(1000, "training steps", at_least=1)
     batch_size: int = option(128, "samples a step", at_least=1)
     warmup: int = option(0, "steps over which the learning rate rises from 0", at_least=0)
     schedule: Literal["constant", "cosine"] = option("constant", "learning rate after the warm-up; cosine falls to 0")
-    clip: float | None = option(None, "largest norm of the gradient (default: no clipping)", above=0)
+    clip: float | None = option(None, "largest norm of the gradient; left out: no clipping", above=0)
     momentum: float = option(0.9, "momentum of sgd", at_least=0, below=1)
     weight_decay: float = option(0.0, "weight decay of everything but the positional encoding", at_least=0)
     pe_weight_decay: float = option(0.0, "weight decay of the positional encoding", at_least=0)
@@ -86,7 +86,7 @@ class TrainConfig:
         "table", "what is kept at steps 0, 1, 2, 4, … and the last: the encoding's table, all weights too, or nothing"
     )
     patience: int | None = option(
-        None, "stop after this many evaluations without a lower loss (default: never)", at_least=1
+        None, "stop after this many evaluations without a lower loss; left out: never", at_least=1
     )
     patience_split: Literal["train", "valid"] = option("train", "the split whose loss `patience` watches")
 

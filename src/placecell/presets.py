@@ -11,6 +11,11 @@ from placecell.config import RunConfig, read_toml
 from placecell.errors import InputError, unknown
 
 
+def preset(task: str, name: str = "quick") -> RunConfig:
+    """The settings that `placecell run TASK --preset NAME` starts from; change some with its `override`."""
+    return base_config(tasks.check(task), name)[0]
+
+
 def base_config(task: str, preset: str = "quick", config: Path | None = None) -> tuple[RunConfig, dict[str, Any]]:
     """The configuration that overrides start from, and the preset's plan of a sweep."""
     if config is None:

@@ -141,7 +141,8 @@ def transplant_verb(args: argparse.Namespace) -> int:
         return DONE
     print(f"test {headline} of fresh models with a frozen table ({len(pairs)} seeds):")
     for name, value in found.items():
-        print(f"  {name:<28} {value['mean']:.4f}  [{value['low']:.4f}, {value['high']:.4f}]")
+        between = f"  [{value['low']:.4f}, {value['high']:.4f}]" if len(pairs) > 2 else ""  # of two there is none
+        print(f"  {name:<28} {value['mean']:.4f}{between}")
     return DONE
 
 
@@ -296,7 +297,7 @@ def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespa
 
 def workers_of(args: argparse.Namespace) -> int:
     default = max(1, (os.cpu_count() or 1) // args.threads)
-    return coerce(default if args.workers is None else args.workers, int, "--workers")
+    return coerce(default if args.workers is None else args.workers, int, "--workers", at_least=0)
 
 
 def backend_of(args: argparse.Namespace) -> MakeBackend:

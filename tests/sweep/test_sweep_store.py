@@ -36,6 +36,11 @@ def by_status(folder: Path) -> dict[str, dict]:
     return {row["status"]: row for row in Store(folder).rows()}
 
 
+def test_the_folder_may_be_text(store: Path) -> None:
+    assert Store(str(store)) == Store(store)  # type: ignore[arg-type]
+    assert [result.config for result in load_store(str(store))] == [result.config for result in load_store(store)]
+
+
 def test_one_row_a_run(store: Path) -> None:
     rows = by_status(store)
     assert rows.keys() == {"done", "diverged", "interrupted"}

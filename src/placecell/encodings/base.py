@@ -70,14 +70,18 @@ class Positions:
             return self.coords
         if axes == 1:
             return self.index[..., None].to(self.coords.dtype)
-        raise InputError(f"the encoding wants {axes} coordinate axes; the tokens have {self.axes} (or 1: their index).")
+        raise InputError(
+            f"the encoding wants {axes} coordinate axes; the tokens have {self.axes} (or 1: their index). "
+            "Ask for as many (axes), or for an encoding without, such as learnable."
+        )
 
 
 class Encoding(nn.Module):
     """A positional encoding: one hook for each place where it can act, each neutral unless overridden.
 
     `placecell.model.Attention` and `placecell.model.Transformer` are the only callers of the hooks. Called
-    as a module, an encoding applies `embed`, so that an additive one drops into any model.
+    as a module, an encoding applies `embed`, so that an additive one drops into any model; one that acts
+    inside attention leaves x as it is there, and its hooks are for the attention to call (docs/encodings.md).
     """
 
     name: ClassVar[str]

@@ -53,7 +53,7 @@ class Tally:
 
 def sweep(
     configs: Sequence[RunConfig],
-    out: Path,
+    out: Path | str,
     make_backend: MakeBackend,
     *,
     device: str = "auto",
@@ -71,6 +71,7 @@ def sweep(
     workers are ended at once, and what they saved before is there.
     """
     pick_device(device)
+    out = Path(out)
     files.make_folder(out)
     tally = Tally(len(configs))
 

@@ -25,6 +25,7 @@ class Store:
     folder: Path
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))  # which may be given as text
         if not self.folder.is_dir():
             raise InputError(f"{self.folder}: no such folder of runs.")
         if (self.folder / "status.json").exists():
@@ -80,9 +81,9 @@ class Store:
         return found if isinstance(found, dict) else {}
 
 
-def load_store(folder: Path) -> list[RunResult]:
+def load_store(folder: Path | str) -> list[RunResult]:
     """Every run in `folder`, whatever its status, in the order of its name."""
-    return Store(folder).results()
+    return Store(Path(folder)).results()
 
 
 def columns(rows: list[dict[str, Any]]) -> Columns:

@@ -20,7 +20,7 @@ class Config:
         "hcp-schaefer100", "a dataset of `placecell fetch`, or `files` for one's own"
     )
     split: Literal["session", "subject", "scanner"] | None = option(
-        None, "what of a fetched dataset is held out for the test (default: session)"
+        None, "what of a fetched dataset is held out for the test; left out: session"
     )
     train_files: str | None = option(None, "one's own runs to train on: file names or patterns, joined by ;")
     test_files: str | None = option(None, "one's own runs to test on, likewise")
@@ -34,8 +34,8 @@ class Config:
         None, "seconds a volume, which a filter needs, where files do not say it", above=0
     )
     detrend: bool = option(True, "take away each region's straight line over a run")
-    high_pass: float | None = option(None, "lowest frequency kept, in Hz (default: all)", above=0)
-    low_pass: float | None = option(None, "highest frequency kept, in Hz (default: all)", above=0)
+    high_pass: float | None = option(None, "lowest frequency kept, in Hz; left out: all", above=0)
+    low_pass: float | None = option(None, "highest frequency kept, in Hz; left out: all", above=0)
     confounds: str | None = option(None, "pattern of one file of confounds beside each run, such as *_confounds.tsv")
     global_signal: bool = option(False, "take away what follows the mean over all regions")
     standardize: bool = option(True, "mean 0 and standard deviation 1 for each region of each run")

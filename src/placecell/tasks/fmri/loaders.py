@@ -93,6 +93,8 @@ def words(path: Path) -> list[str]:
     """The lines of a text file, empty ones at the end apart."""
     try:
         return [line.strip() for line in path.read_text(encoding="utf-8-sig").rstrip().splitlines()]
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file (looked for from {Path.cwd()}).") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}).") from None
 
