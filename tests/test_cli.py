@@ -359,6 +359,14 @@ def test_a_checkpoint_that_cannot_be_used(cli, tmp_path: Path, halfway, kind: st
     assert content(tmp_path) == before
 
 
+def test_no_compiler_is_one_sentence(tmp_path: Path) -> None:
+    nowhere = {"CXX": str(tmp_path / "g++"), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    done = outside(*RUN, "--compile", "--out", str(tmp_path), env=os.environ | nowhere)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "leave --compile out" in done.stderr.splitlines()[-1]
+
+
 def test_bad_input_in_a_real_process(tmp_path: Path) -> None:
     done = outside(*RUN, "--sigma", "-1", cwd=tmp_path)
     refused((done.returncode, done.stdout, done.stderr), "sigma")

@@ -259,6 +259,12 @@ def test_every_tasks_settings_are_held_to_their_types() -> None:
             replace(BASE, data=Config(**wrong))
 
 
+@pytest.mark.parametrize("data", [None, {}, {"n_train": 3}, type(BASE.data)])
+def test_data_must_be_a_tasks_config(data: object) -> None:
+    with pytest.raises(InputError, match=r"Config of latin_square.*from_dict"):
+        RunConfig("latin_square", data)
+
+
 def test_plain_numbers_whoever_made_them() -> None:
     changed = {"steps": np.int64(7), "lr": np.float32(0.5), "batch_size": 16.0, "clip": np.int8(1)}
     config = replace(BASE, train=replace(BASE.train, **changed), seed=np.uint8(3))

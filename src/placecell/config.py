@@ -114,6 +114,10 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         hold(self)
+        if not is_dataclass(self.data) or isinstance(self.data, type):
+            raise InputError(
+                f"data must be the Config of {self.task}, not {self.data!r}; from_dict reads plain values."
+            )
         hold(self.data)  # for a task's Config that does not do it itself
         if self.donor_change is not None and self.donor is None:
             raise InputError("donor_change needs a donor.")

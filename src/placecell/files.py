@@ -117,7 +117,7 @@ def make_folder(path: Path) -> None:
         disk.write(probe, b"")
         disk.remove(probe)
     except OSError as error:
-        raise InputError(f"{path}: the output folder cannot be written ({error.strerror}).") from None
+        raise InputError(f"{path}: the output folder cannot be written ({error.strerror}); choose another.") from None
 
 
 def remove_left_over(folder: Path) -> None:

@@ -345,8 +345,15 @@ def test_embeddings_of_another_shape_are_refused(name: str, shape: tuple[int, ..
 @pytest.mark.parametrize("name", ["learnable", "random"])
 def test_more_tokens_than_rows_are_refused(name: str) -> None:
     for x in (torch.zeros(B, N + 1, D), torch.zeros(B, 2 * N, D)):
-        with pytest.raises(InputError, match=f"{N} rows.* {x.shape[1]} tokens"):
-            make(name)(x)
+        for use in (make(name), lambda x: make(name).table(Positions.sequence(x.shape[1]))):
+            with pytest.raises(InputError, match=f"{N} rows.* {x.shape[1]} tokens"):
+                use(x)
+
+
+@every
+def test_whole_numbers_do_not_round_an_encoding_away(name: str) -> None:
+    encoding, x = make(name, axes=1), torch.arange(B * N * D).view(B, N, D)
+    torch.testing.assert_close(encoding(x).to(torch.float32), encoding(x.to(torch.float32)))
 
 
 @every

@@ -185,6 +185,28 @@ def test_a_compiled_run_is_an_eager_one_but_for_rounding(go, tiny, tiny_task, ti
         assert one.value == pytest.approx(two.value, rel=1e-3, abs=1e-4)
 
 
+def test_a_compiler_that_control_c_ended_leaves_a_run_that_goes_on(go, tiny, tmp_path: Path, monkeypatch) -> None:
+    from torch._dynamo.exc import TorchDynamoException
+
+    def dies(*_):
+        raise TorchDynamoException("g++ was ended by a signal\n" + "and said much" * 1000)
+
+    config, watch = tiny(), Watch(on_step=lambda state: False)
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "compile", lambda *_, **__: dies)
+        stopped = run(config, tmp_path / "runs", device="cpu", compile=True, watch=watch)
+        assert (stopped.status, stopped.step) == ("interrupted", 0)
+        with pytest.raises(InputError, match="leave --compile out"):
+            run(config, tmp_path / "other", device="cpu", compile=True)
+    (folder,) = (tmp_path / "other").iterdir()
+    status = json.loads((folder / "status.json").read_text())
+    assert status["message"] == "TorchDynamoException: g++ was ended by a signal"
+    again = go(config)
+    assert_same_end(again, go(config, "straight"))
+    attempts = json.loads((again.folder / "environment.json").read_text())["attempts"]
+    assert [attempt["compiled"] for attempt in attempts] == [True, False]
+
+
 def test_a_finished_run_is_reused(go, tiny) -> None:
     first = go(tiny())
     before = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in first.folder.iterdir()}
@@ -378,12 +400,25 @@ def spoil(path: Path, kind: str, other: Path) -> None:
         path.write_bytes(other.read_bytes())
     elif kind == "no state":
         files.write_tensors(path, files.read_tensors(path)[0])
+    elif kind.startswith("other type"):
+        tensors, note = files.read_tensors(path)
+        part = kind.split()[-1]
+        files.write_tensors(path, {k: v.int() if k.startswith(part) else v for k, v in tensors.items()}, note)
     elif kind == "no optimizer":
         tensors, note = files.read_tensors(path)
         files.write_tensors(path, {k: v for k, v in tensors.items() if not k.startswith("optimizer.")}, note)
 
 
-KINDS = ["truncated", "empty", "pickle", "other shape", "no state", "no optimizer"]
+KINDS = [
+    "truncated",
+    "empty",
+    "pickle",
+    "other shape",
+    "no state",
+    "no optimizer",
+    "other type: model",
+    "other type: optimizer",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -392,7 +427,7 @@ def test_a_checkpoint_of_something_else_is_refused_and_kept(go, tiny, kind: str)
     folder = go(tiny(), on_step=stop_after(6)).folder
     spoil(folder / "checkpoint.safetensors", kind, other.folder / "checkpoint.safetensors")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    with pytest.raises(InputError, match=r"checkpoint\.safetensors") as caught:
+    with pytest.raises(InputError, match=r"checkpoint\.safetensors.* Remove it to start this run again") as caught:
         go(tiny())
     assert "\n" not in str(caught.value)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before

@@ -20,11 +20,11 @@ class _Table(Encoding):
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
         check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
-        if pos.index.shape[-1] > self.n:
-            raise InputError(f"the table has {self.n} rows; there are {pos.index.shape[-1]} tokens.")
-        return x + self.weight[pos.index]
+        return x + self.table(pos)
 
     def table(self, pos: Positions) -> Tensor:
+        if pos.index.shape[-1] > self.n:
+            raise InputError(f"the table has {self.n} rows; there are {pos.index.shape[-1]} tokens.")
         return self.weight[pos.index]
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:

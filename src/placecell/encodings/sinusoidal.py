@@ -60,7 +60,8 @@ class SinusoidalPE(Encoding):
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
         check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
         exact = self.dtype or torch.promote_types(torch.get_default_dtype(), x.dtype)
-        return x + self._waves(pos, exact).to(x.dtype)
+        waves = self._waves(pos, exact)
+        return x + (waves.to(x.dtype) if x.is_floating_point() else waves)
 
     def extra_repr(self) -> str:
         return f"{self.d}, axes={self.axes}, base={self.base:g}"

@@ -49,9 +49,9 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: st
         if name.startswith("optimizer."):
             _, index, key = (*name.split("."), "", "")[:3]
             of, kept = parts[int(index)] if index.isdecimal() and int(index) < len(parts) else (tensor, ())
-            shape = () if key == "step" else of.shape  # fused kernels do not look
-            if key not in kept or tensor.shape != shape:
-                raise InputError(f"{path}: of another optimizer: {name} {tuple(tensor.shape)} does not belong.")
+            like = torch.zeros(()) if key == "step" else of  # fused kernels do not look
+            if key not in kept or _kind(tensor) != _kind(like):
+                raise InputError(f"{path}: of another optimizer: {name} {_kind(tensor)} does not belong.")
             entries.setdefault(int(index), {})[key] = tensor
     if len(tensors) != count:
         raise InputError(f"{path}: not a whole checkpoint: {count} tensors were saved, found {len(tensors)}.")
@@ -74,12 +74,16 @@ def _row(values: list[typing.Any]) -> Row:
     return Row(*(held(value, kind, "row") for value, kind in zip(values, kinds.values(), strict=True)))
 
 
+def _kind(tensor: Tensor) -> str:
+    """Shape and type of a tensor; one of another type would be converted without a word."""
+    return f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+
+
 def load_weights(model: nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
     """Fill `model` with `tensors`, refusing a set that is not exactly the model's, before anything is changed."""
     own = model.state_dict()
     for name in own.keys() | tensors.keys():
-        expected = tuple(own[name].shape) if name in own else "nothing"
-        found = tuple(tensors[name].shape) if name in tensors else "nothing"
+        expected, found = (_kind(all_of[name]) if name in all_of else "nothing" for all_of in (own, tensors))
         if expected != found:
             raise InputError(f"{path}: of another model: {name} should be {expected}, found {found}.")
     model.load_state_dict(tensors)

@@ -24,7 +24,7 @@ from placecell.seeds import torch_stream
 from placecell.tasks.base import Examples, Task
 from placecell.train import checkpoint
 from placecell.train.loop import Row, State, Status, fit, make_optimizer
-from placecell.train.machine import environment, pick_device
+from placecell.train.machine import NOT_COMPILED, environment, not_compilable, pick_device
 from placecell.train.transplant import take_table
 from placecell.values import held
 
@@ -117,8 +117,12 @@ def run(
         state = State()
         saved = folder / "checkpoint.safetensors"
         if saved.exists():
-            state = checkpoint.load(saved, model, optimizer, folder.name)
-        attempt = _attempt(folder, state, facts or environment(where))  # all is read before anything is written
+            try:
+                state = checkpoint.load(saved, model, optimizer, folder.name)
+            except InputError as error:
+                raise InputError(f"{error} Remove it to start this run again.") from None
+        facts = facts or environment(where)
+        attempt = _attempt(folder, state, compile, facts)  # all is read before anything is written
         files.write_text(folder / "config.toml", config.to_toml())
         files.write_json(folder / "environment.json", attempt)
         _write_status(folder, "running", state)
@@ -150,9 +154,15 @@ def run(
                 compile=compile,
             )
         except Exception as error:
-            with contextlib.suppress(InputError):  # of a full disk, say, which is then the error that counts
-                _write_status(folder, "failed", state, f"{type(error).__name__}: {error}")
-            raise
+            not_compiled = compile and not_compilable(error)
+            if not_compiled and not watch.on_step(state):
+                status = "interrupted"  # Ctrl-C goes to the C++ compiler as well, which dies of it
+            else:
+                with contextlib.suppress(InputError):  # of a full disk, say, which is then the error that counts
+                    _write_status(folder, "failed", state, f"{type(error).__name__}: {error}")
+                if not_compiled:
+                    raise InputError(f"{NOT_COMPILED} ({str(error).splitlines()[0]}).") from None
+                raise
         if status == "interrupted":
             save()
         else:
@@ -182,7 +192,7 @@ def mark_failed(folder: Path, message: str) -> None:
             _write_status(folder, "failed", State(**{k: read_status(folder)[k] for k in ("step", "seconds")}), message)
 
 
-def _attempt(folder: Path, state: State, facts: dict[str, Any]) -> dict[str, Any]:
+def _attempt(folder: Path, state: State, compile: bool, facts: dict[str, Any]) -> dict[str, Any]:
     """The environment of this attempt at a run, and when, where and from which step this and earlier ones began."""
     path = folder / "environment.json"
     found = files.read_json(path) if path.exists() else {}
@@ -190,7 +200,8 @@ def _attempt(folder: Path, state: State, facts: dict[str, Any]) -> dict[str, Any
     if not isinstance(before, list):
         raise InputError(f"{path}: not the environment of a run; remove it to go on.")
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return facts | {"attempts": [*before, {"started": now, "host": platform.node(), "from_step": state.step}]}
+    this = {"started": now, "host": platform.node(), "from_step": state.step, "compiled": compile}
+    return facts | {"attempts": [*before, this]}
 
 
 def read_status(folder: Path) -> dict[str, Any]:
@@ -205,6 +216,7 @@ def read_status(folder: Path) -> dict[str, Any]:
 
 
 def _write_status(folder: Path, status: Status, state: State, message: str = "") -> None:
+    message = message.partition("\n")[0][:500]  # a compiler may say pages
     content = {"status": status, "step": state.step, "seconds": round(state.seconds, 3), "message": message}
     files.write_json(folder / "status.json", content)
 
