@@ -167,10 +167,10 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     )
     about = "measure tangent kernels and weights: was it lazy or rich learning? (full with --snapshots weights)"
     analyse.add_argument("--lazy-rich", action="store_true", help=about)
-    analyse.add_argument("--probes", default="128", metavar="N", help="test samples of a kernel (default: 128)")
+    analyse.add_argument("--probes", metavar="N", help="test samples of a kernel (default: 128)")
     about = "training samples that a linear model of the kernel learns from (default: 384)"
-    analyse.add_argument("--learn", default="384", metavar="N", help=about)
-    analyse.add_argument("--budget", default="2", metavar="X", help="memory of a kernel in GB (default: 2)")
+    analyse.add_argument("--learn", metavar="N", help=about)
+    analyse.add_argument("--budget", metavar="X", help="memory of a kernel in GB (default: 2)")
     report = verb("report", verbs_report.report_verb, "one page that shows it", "FOLDER [-o FILE] [--live]")
     about = "the page (default: report.html in the folder of runs)"
     report.add_argument("-o", dest="out", metavar="FILE", default=argparse.SUPPRESS, help=about)
@@ -178,7 +178,7 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     report.add_argument("--items", type=Path, metavar="FILE", help="items used with people, to show models beside them")
     report.add_argument("--human", type=Path, metavar="FILE", help="people's accuracy item by item (.csv)")
     report.add_argument("--live", action="store_true", help="serve the page to this machine and follow the folder")
-    report.add_argument("--port", default="0", metavar="N", help="port of --live (default: any that is free)")
+    report.add_argument("--port", metavar="N", help="port of --live (default: any that is free)")
     figures = verb("figures", verbs_report.figures_verb, "figures for a paper", "FOLDER [--to pdf|svg|png]")
     figures.add_argument("--to", choices=("pdf", "svg", "png"), default="pdf", help="format (default: pdf)")
     for reader in (status, export, report, figures):

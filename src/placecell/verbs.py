@@ -187,12 +187,15 @@ def analyse_verb(args: argparse.Namespace) -> int:
     if len(args.runs) > 1 and not (args.lazy_rich and args.out):
         raise InputError("several folders are measured together with --lazy-rich and --out FOLDER only; give one.")
     out = Path(args.out) if args.out else args.runs[0] / "analysis"
+    given = {name: value for name in ("probes", "learn", "budget") if (value := getattr(args, name)) is not None}
+    if given and not args.lazy_rich:
+        raise InputError(f"--{next(iter(given))} belongs to --lazy-rich.")
     if args.lazy_rich:
         from placecell.report.build import analyse_lazy_rich
         from placecell.report.lazy_rich import Sizes
 
-        counts = {name: coerce(getattr(args, name), int, f"--{name}") for name in ("probes", "learn")}
-        sizes = Sizes(**counts, budget=1e9 * coerce(args.budget, float, "--budget"))
+        counts = {name: coerce(text, int, f"--{name}") for name, text in given.items() if name != "budget"}
+        sizes = Sizes(**counts, budget=1e9 * coerce(given.get("budget", 2.0), float, "--budget"))
         written = analyse_lazy_rich(args.runs, out, sizes, quiet=args.json)
     else:
         from placecell.report import analyse

@@ -19,6 +19,8 @@ def report_verb(args: argparse.Namespace) -> int:
     setup_torch(args)
     if args.human is not None and args.items is None:
         raise InputError("--human needs the items that people worked on: --items FILE.")
+    if args.port is not None and not args.live:
+        raise InputError("--port belongs to --live.")
     options = {"title": args.title, "items": args.items, "human": args.human}
     if args.live:
         return serve(args, options)
@@ -48,7 +50,7 @@ def serve(args: argparse.Namespace, options: dict[str, Any]) -> int:
         raise InputError("--live serves the page and writes no file; leave -o out.")
     live = Live(args.folder, **options)
     live.page()  # what is wrong with the folder is said here, not in a browser
-    with make_server(live, coerce(args.port, int, "--port")) as server:
+    with make_server(live, coerce(args.port or 0, int, "--port")) as server:
         address = f"http://127.0.0.1:{server.server_port}/"
         if args.json:
             print_json({"address": address})
