@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placecell.analysis import Numbers, diagnose, map_consistency
-from placecell.analysis.diagnosis import CONSISTENT, FLAT, GAP, GAP_ERROR, MOVED, NEARLY, TINY_GRADIENT
+from placecell.analysis.diagnosis import BETTER, CONSISTENT, FLAT, GAP, GAP_ERROR, MOVED, NEARLY, TINY_GRADIENT
 
 WELL = Numbers("done", up=True, train=1.0, test=0.97, learned=True, loss=[1.4, 0.7, 0.1, 0.0], moved=1.0)
 STUCK = replace(WELL, train=0.4, test=0.38, learned=False, loss=[1.0, 0.99, 0.98, 0.97], gradient=[0.01] * 3)
@@ -41,6 +41,16 @@ NEAR = 1e-6
         (replace(ERROR, train=GAP_ERROR * 0.32 - NEAR, moved=0.0), "memorising"),
         (replace(ERROR, train=GAP_ERROR * 0.32 + NEAR, moved=0.0), "learned"),
         (replace(ERROR, loss=[1.0, 0.6, 0.5, 0.4]), "not converged"),
+        (replace(ERROR, mean=0.32 / (1 - BETTER) - NEAR), "no better than the mean"),
+        (replace(ERROR, mean=0.32 / (1 - BETTER) + NEAR), "learned"),
+        (replace(ERROR, learned=None, mean=0.31), "no better than the mean"),
+        (replace(ERROR, train=0.1, mean=0.31), "overfitting"),
+        (replace(WELL, mean=0.97 / (1 + BETTER) + NEAR), "no better than the mean"),
+        (replace(WELL, mean=0.97 / (1 + BETTER) - NEAR), "learned"),
+        (replace(WELL, steps=100, warmup=100), "warm-up not over"),
+        (replace(WELL, steps=101, warmup=100), "learned"),
+        (replace(WELL, steps=0, warmup=0), "learned"),
+        (replace(WELL, status="diverged", steps=10, warmup=100), "diverged"),
         (replace(WELL, status="diverged"), "diverged"),
         (replace(WELL, status="failed"), "failed"),
     ],
@@ -56,6 +66,50 @@ def test_each_side_of_each_threshold(numbers: Numbers, name: str) -> None:
 def test_a_run_with_a_single_evaluation_has_a_diagnosis() -> None:
     assert diagnose(replace(STUCK, loss=[1.0], gradient=())).name == "not converged"
     assert diagnose(replace(WELL, loss=[], train=math.nan, test=math.nan)).name == "learned"
+
+
+def test_too_few_evaluations_to_know_are_not_called_a_loss_that_stays() -> None:
+    for loss in ([1.0], [1.0, 0.4]):
+        found = diagnose(replace(WELL, learned=False, train=0.6, loss=loss))
+        assert found.name == "not converged"
+        assert f"too few evaluations ({len(loss)})" in found.seen
+        assert "no longer falls" not in found.seen
+        assert found.advice == "more --steps, or a smaller --eval-every."
+
+
+def test_a_run_shorter_than_its_warm_up_is_told_both_options() -> None:
+    found = diagnose(replace(STUCK, steps=40, warmup=100))
+    assert "100 steps" in found.seen
+    assert "40" in found.seen
+    assert "--steps" in found.advice
+    assert "--warmup" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("moved", "advice"),
+    [(0.01, "a smaller --sigma"), (1.0, "another --sigma"), (math.nan, "an encoding that tells the tokens apart")],
+)
+def test_what_to_try_against_the_mean_hangs_on_the_table(moved: float, advice: str) -> None:
+    found = diagnose(replace(ERROR, mean=0.3, moved=moved))
+    assert found.advice == f"another --lr, more --steps, or {advice}."
+    assert "guessing the mean has 0.300" in found.seen
+
+
+def test_a_simpler_method_that_does_better_is_named() -> None:
+    simpler = {"mean": 1.0, "ridge": 0.29, "linear": 0.25}
+    found = diagnose(replace(ERROR, simpler=simpler))
+    assert found.healthy
+    assert found.seen.endswith("no sign of trouble, but linear does better (0.250).")
+    assert diagnose(replace(ERROR, simpler={"ridge": 0.33})).seen.endswith("no sign of trouble.")
+    assert diagnose(replace(WELL, simpler={"ridge": 0.98, "other": 0.5})).seen.endswith("ridge does better (0.980).")
+    assert diagnose(replace(WELL, simpler={"ridge": 0.96})).seen.endswith("no sign of trouble.")
+
+
+def test_advice_names_no_option_that_a_task_may_lack() -> None:
+    cases = [replace(WELL, consistency=0.0), replace(STUCK, moved=0.0), STUCK, replace(WELL, test=0.5)]
+    advice = " ".join(diagnose(one).advice for one in cases)
+    assert "--n-train" not in advice
+    assert "Adam" not in advice, "which optimizer stalls more is not settled: docs/lazy_or_rich.md"
 
 
 def test_consistency_of_maps_is_the_mean_correlation_with_the_others() -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from placecell.analysis import diagnosis
-from placecell.report.diagnose import diagnose_result, diagnose_results, lines, numbers
-from placecell.train import RunResult
+from placecell.config import RunConfig
+from placecell.report.diagnose import diagnose_result, diagnose_results, diagnose_summary, lines, numbers
+from placecell.report.sentences import baselines
+from placecell.report.summary import error_of_mean, summarise
+from placecell.train import RunResult, make_task, run
 
 Make = Callable[..., RunResult]
 FEW = {"n_train": 64, "batch_size": 32, "lr": 3e-3, "width": 32}
@@ -105,10 +110,45 @@ def test_runs_that_have_not_ended_say_so(tiny_run: Make) -> None:
         assert found.advice
 
 
+def test_no_better_than_the_mean(tmp_path: Path) -> None:
+    """An error that is that of guessing the mean is no success, for a single run, a sweep and a page alike."""
+    config = RunConfig.from_dict(
+        {
+            "task": "nmar",
+            "data": {"modules": "3x5", "n_train": 200, "n_valid": 40, "n_test": 300},
+            "encoding": {"sigma": 2.0},
+            "model": {"width": 16, "depth": 2},
+            "train": {"steps": 15, "eval_every": 3, "batch_size": 16, "lr": 3e-3},
+        }
+    )
+    result = run(config, tmp_path)
+    found = diagnose_result(result)
+    assert found.name == "no better than the mean"
+    assert [one for _, one in diagnose_results([result], [])] == [found]
+    summary = summarise(tmp_path)
+    assert diagnose_summary(summary.runs, baselines(summary)) == [found]
+    guess = error_of_mean(summary.task)
+    assert f"guessing the mean has {guess:.3f}" in found.seen
+    assert guess == pytest.approx(summary.baselines["mean"]["test/mse"], rel=0.01)
+
+
+def test_scores_are_not_compared_with_a_mean(tiny_run: Make) -> None:
+    assert math.isnan(error_of_mean(make_task(tiny_run().config)))
+
+
+def test_a_run_within_its_warm_up(tiny_run: Make) -> None:
+    found = diagnose_result(tiny_run(**FEW, sigma=0.2, steps=20, eval_every=5, warmup=20))
+    assert found.name == "warm-up not over"
+
+
+def test_a_run_evaluated_twice(tiny_run: Make) -> None:
+    found = diagnose_result(tiny_run(**MANY, encoding="nope", lr=1e-3, steps=20, eval_every=20))
+    assert found.name == "not converged"
+    assert "--eval-every" in found.advice
+
+
 def test_thresholds_are_written_down() -> None:
     """The docs give every threshold with its value."""
-    from pathlib import Path
-
     text = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
-    for name in ("GAP", "GAP_ERROR", "MOVED", "NEARLY", "FLAT", "TINY_GRADIENT", "CONSISTENT"):
+    for name in ("GAP", "GAP_ERROR", "MOVED", "NEARLY", "BETTER", "FLAT", "TINY_GRADIENT", "CONSISTENT"):
         assert f"`{name}` | {getattr(diagnosis, name):g}" in text, name

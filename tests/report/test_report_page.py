@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import placecell
-from placecell import files
+from placecell import analysis, files
 from placecell.config import RunConfig, read_toml
 from placecell.errors import InputError
-from placecell.report import arrays, panels, sentences
+from placecell.report import arrays, figures, panels, sentences
+from placecell.report.build import as_text, findings
 from placecell.report.page import Page, build_page, embed
 from placecell.report.store import RunSet, known_measures, read_store
-from placecell.report.summary import RunSummary, Summary, measure
+from placecell.report.summary import RunSummary, Summary, look, map_sample, measure
 from placecell.sweep import grid
-from placecell.train import RunResult, load_snapshots
+from placecell.train import Row, RunResult, load_snapshots
 
 
 def told(page: Page) -> dict[str, Any]:
@@ -208,6 +210,8 @@ def test_the_headline_sentence_of_an_error(summary: Summary, monkeypatch: pytest
     monkeypatch.setattr(type(summary.task), "headline_lower_is_better", True)
     found = sentences.headline(scored(summary, {SMALL: 0.6, MIDDLE: 0.2, LARGE: 0.7}))
     assert found.startswith("A U (an error, so less is better): test accuracy is best at σ = 0.5 (0.20")
+    none = sentences.headline(scored(summary, {SMALL: 0.2, MIDDLE: 0.6, LARGE: 0.7}))
+    assert none.startswith("No U over the σ tried, the best is the smallest")
 
 
 def test_other_methods_are_lines_and_are_beaten_or_not(summary: Summary) -> None:
@@ -424,7 +428,7 @@ def test_without_its_extra_a_verb_says_what_to_install(store: Path, module: str,
 def test_what_analyse_measured_is_taken_over(copy: Path) -> None:
     from placecell.report import analyse
 
-    analyse(copy, copy / "analysis", quiet=True)
+    analyse(str(copy), str(copy / "analysis"), quiet=True)
     known = known_measures(copy)
     assert len(known) == 8
     fresh, reused = measure(read_store(copy).results, "x"), measure(read_store(copy).results, "x", known=known)
@@ -438,6 +442,33 @@ def test_what_analyse_measured_is_taken_over(copy: Path) -> None:
     assert [r.values["table/relation"] for r in found.runs if r.result.config.name == name] == [0.123]
     shutil.rmtree(copy / "analysis")
     assert known_measures(copy) == {}
+
+
+def test_converged_is_explained_as_it_is_counted(summary: Summary) -> None:
+    """Every training sample right is not enough: the loss has to have stopped changing."""
+    learned = summary.runs[0].result
+    values = {
+        ("train", "accuracy"): [0.3, 1.0, 1.0],
+        ("train", "loss"): [1.4, 0.5, 0.2],
+        ("test", "accuracy"): [0.3] * 3,
+    }
+    rows = tuple(Row(step, *key, value) for key, found in values.items() for step, value in enumerate(found))
+    one = look(replace(learned, rows=rows), summary.task, map_sample(summary.task))
+    assert one.values["converged"] == 0
+    text = as_text(findings(replace(summary, runs=[replace(one, label=SMALL)])))
+    assert "(every training sample scored is right, and the loss has stopped changing)" in text
+
+
+def test_similarity_in_the_figure_is_that_of_the_analysis(summary: Summary) -> None:
+    """A row that is the mean row has no direction: it is like no other, rather than not a number."""
+    table = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], *[[0.0, 0.0]] * 12])
+    run = replace(next(r for r in summary.runs if r.label == SMALL), table=table)
+    figure = Figure()
+    axis = figure.subplots()
+    figures._similarity(axis, replace(summary, runs=[run]), SMALL, "black", figure)
+    shown = np.array(axis.images[0].get_array())
+    assert np.isnan(np.diag(shown)).all()
+    np.testing.assert_allclose(np.nan_to_num(shown), analysis.row_similarity(table), atol=1e-12)
 
 
 # ------------------------------------------------------------------ from Python

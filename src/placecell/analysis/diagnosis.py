@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ GAP = 0.10  # of a score (more is better): training this far above test means th
 GAP_ERROR = 0.5  # of an error (less is better): training error at most this share of the test error
 MOVED = 0.25  # a table that moved less than this share of its initial norm has hardly moved
 NEARLY = 0.98  # a score in training that counts as learned, if a few samples are still wrong
+BETTER = 0.02  # a test score that betters that of the mean by less than this share of it is no better
 FLAT = 0.05  # a loss that fell less than this share of its start, over the second half of a run, is flat
 TINY_GRADIENT = 0.15  # gradient into the table, as a share of the loss: below this it is tiny
 CONSISTENT = 0.35  # correlation of a run's attention maps with those of other seeds; below they are inconsistent
@@ -36,6 +37,10 @@ class Numbers:
     gradient: Sequence[float] = ()  # norm of the gradient into the table at every evaluation but the first
     consistency: float = math.nan  # mean correlation of the attention maps with those of the other seeds
     seeds: int = 1
+    steps: int = 0  # how long it trained
+    warmup: int = 0  # steps over which its learning rate was to rise
+    mean: float = math.nan  # the headline on the test set of guessing the mean
+    simpler: Mapping[str, float] = field(default_factory=dict)  # the same of simpler methods, by name
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,14 @@ def diagnose(numbers: Numbers) -> Diagnosis:
         return Diagnosis("failed", "the run ended with an error.", "the command again, once its message is dealt with.")
     if n.status != "done":
         return Diagnosis(n.status, "the run has not ended.", "the same command again: it goes on from its checkpoint.")
+    if n.warmup and n.steps <= n.warmup:
+        seen = f"the warm-up takes {n.warmup} steps and the run had {n.steps}: the learning rate rose to the end."
+        return Diagnosis("warm-up not over", seen, "more --steps, or a shorter --warmup.")
     if not (n.learned or (n.up and n.train >= NEARLY)) and (unfinished := _stalling(n) or _not_converged(n)):
         return unfinished
     poor = _gap(n)
+    if not poor and (nothing := _no_better(n)):
+        return nothing
     if poor and n.moved < MOVED:
         return Diagnosis(
             "memorising",
@@ -78,13 +88,13 @@ def diagnose(numbers: Numbers) -> Diagnosis:
             "attention does not follow positions",
             f"the table moved by {n.moved:.0%} of its norm, but attention maps agree over {n.seeds} seeds by "
             f"{n.consistency:.2f} only: each seed found its own way.",
-            "more training data (--n-train), a smaller --sigma, or fewer --heads.",
+            "more training data, a smaller --sigma, or fewer --heads.",
         )
     if poor:
         kind = "no table is learned" if math.isnan(n.moved) else f"the table moved by {n.moved:.0%} of its norm"
         advice = "more training data, or --weight-decay with --optimizer adamw."
         return Diagnosis("overfitting", f"training {n.train:.3f}, test {n.test:.3f}; {kind}.", advice)
-    return Diagnosis("learned", f"training {n.train:.3f}, test {n.test:.3f}: no sign of trouble.", "")
+    return Diagnosis("learned", f"training {n.train:.3f}, test {n.test:.3f}: no sign of trouble{_unbeaten(n)}.", "")
 
 
 def map_consistency(maps: Sequence[ArrayLike]) -> Array:
@@ -120,7 +130,7 @@ def _stalling(n: Numbers) -> Diagnosis | None:
     if n.moved < MOVED:  # a table too small is soon left behind; this one dwarfs what moves it
         advice = "a larger --lr; then a smaller --sigma."
         return Diagnosis("stalling", f"{seen}; the table moved by {n.moved:.0%} of its norm.", advice)
-    advice = "a larger --sigma, a larger --pe-lr, or another --optimizer (Adam stalls more than SGD)."
+    advice = "a larger --sigma, a larger --pe-lr, or another --optimizer."
     return Diagnosis("stalling", f"{seen}: nothing tells the tokens apart.", advice)
 
 
@@ -130,12 +140,38 @@ def _not_converged(n: Numbers) -> Diagnosis | None:
     if fall >= FLAT:
         seen = f"training {n.train:.3f} at the end, and the loss fell by {fall:.0%} of its start in the second half."
         return Diagnosis("not converged", seen, "more --steps.")
-    if n.up and n.learned is not None:
-        seen = f"training {n.train:.3f} at the end, and the loss no longer falls."
-        return Diagnosis(
-            "not converged", seen, "another --lr, a wider model, or an encoding that can express the relation."
+    if not n.up or n.learned is None:
+        return None
+    if math.isnan(fall):
+        seen = (
+            f"training {n.train:.3f} at the end; too few evaluations ({len(n.loss)}) to know if the loss still falls."
         )
-    return None
+        return Diagnosis("not converged", seen, "more --steps, or a smaller --eval-every.")
+    seen = f"training {n.train:.3f} at the end, and the loss no longer falls."
+    advice = "another --lr, a wider model, or an encoding that can express the relation."
+    return Diagnosis("not converged", seen, advice)
+
+
+def _no_better(n: Numbers) -> Diagnosis | None:
+    """Nothing was learned that helps: the test is scored as if the mean were guessed."""
+    gain = n.test - n.mean if n.up else n.mean - n.test
+    if not gain < BETTER * abs(n.mean):
+        return None
+    last = "another --sigma"
+    if math.isnan(n.moved):
+        last = "an encoding that tells the tokens apart"
+    elif n.moved < MOVED:
+        last = "a smaller --sigma"
+    seen = f"training {n.train:.3f}, test {n.test:.3f}, and guessing the mean has {n.mean:.3f}."
+    return Diagnosis("no better than the mean", seen, f"another --lr, more --steps, or {last}.")
+
+
+def _unbeaten(n: Numbers) -> str:
+    """The best of the simpler methods, if it does better."""
+    if not n.simpler:
+        return ""
+    name, score = (max if n.up else min)(n.simpler.items(), key=lambda one: one[1])
+    return f", but {name} does better ({score:.3f})" if (score > n.test if n.up else score < n.test) else ""
 
 
 def _gap(n: Numbers) -> bool:

@@ -35,13 +35,13 @@ class Written:
     paths: list[Path]
 
 
-def analyse(folder: Path, out: Path, quiet: bool = False) -> Written:
+def analyse(folder: Path | str, out: Path | str, quiet: bool = False) -> Written:
     """Measure the finished runs of `folder` and write runs.csv, summary.csv, summary.json, summary.md and figures."""
     try:
         from placecell.report import figures, networks
     except ImportError:
         raise InputError(NEEDS_MATPLOTLIB) from None
-    summary = summarise(folder, on_run=_progress(quiet))
+    summary, out = summarise(folder, on_run=_progress(quiet)), Path(out)
     files.make_folder(out)
     facts = findings(summary)
     text = as_text(facts)
@@ -217,7 +217,8 @@ def as_text(facts: dict[str, Any]) -> str:
     if slow:
         lines += [
             "",
-            f"Not all converged (every training sample scored is right), so compare with care: {', '.join(slow)}.",
+            "Not all converged (every training sample scored is right, and the loss has stopped changing), so compare "
+            f"with care: {', '.join(slow)}.",
         ]
     return "\n".join(lines)
 

@@ -158,10 +158,8 @@ def _similarity(axis: Axes, summary: Summary, label: str, colour: str, figure: F
     table = (
         run.table if truth.partition is None else run.table[np.argsort(truth.labels[truth.partition], kind="stable")]
     )
-    rows = table - table.mean(0)
-    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    similarity = rows @ rows.T
-    np.fill_diagonal(similarity, np.nan)  # always 1: it would hide the rest
+    similarity = analysis.row_similarity(table)
+    np.fill_diagonal(similarity, np.nan)  # of a row with itself: left blank
     most = float(np.nanmax(np.abs(similarity)))
     options: dict[str, Any] = {"vmin": -most, "vmax": most, "cmap": "RdBu_r"}
     image = axis.imshow(similarity, **options)

@@ -141,7 +141,8 @@ class Told:
         if self.summary is None:
             return []
         found: dict[tuple[str, str], list[Any]] = {}
-        pairs = zip(self.summary.runs, diagnose_summary(self.summary.runs), strict=True)
+        diagnosed = diagnose_summary(self.summary.runs, sentences.baselines(self.summary))
+        pairs = zip(self.summary.runs, diagnosed, strict=True)
         for run, one in sorted(pairs, key=lambda pair: pair[0].result.config.seed):
             found.setdefault((run.label, one.name), []).append((run.result.config.seed, one))
         place = {label: i for i, label in enumerate(self.summary.labels)}

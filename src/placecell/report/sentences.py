@@ -19,7 +19,7 @@ PROCRUSTES = "table/procrustes"  # the one measure of which less is better
 
 
 def headline(summary: Summary, short: bool = False) -> str:
-    """Whether accuracy (or error) against σ is the inverted U of the paper, and what the others reach."""
+    """Whether accuracy (or error) against σ is the inverted U (or U) of the paper, and what the others reach."""
     name, curve, up = f"test/{summary.task.headline}", summary.sigma_curve(), more_is_better(summary.task)
     said = []
     if len(curve) > 1:
@@ -58,10 +58,11 @@ def baselines(summary: Summary) -> dict[str, float]:
 
 
 def _shape(summary: Summary, best: int, count: int) -> str:
+    up = more_is_better(summary.task)
     if 0 < best < count - 1:
-        return "An inverted U" if more_is_better(summary.task) else "A U (an error, so less is better)"
+        return "An inverted U" if up else "A U (an error, so less is better)"
     where = "smallest" if best == 0 else "largest"
-    return f"No inverted U over the σ tried, the best is the {where}"
+    return f"No {'inverted U' if up else 'U'} over the σ tried, the best is the {where}"
 
 
 def _paired(summary: Summary, best: tuple[float, str], last: tuple[float, str], name: str) -> str:

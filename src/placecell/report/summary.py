@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from placecell.train.run import RunResult, load_model, load_snapshots, make_mode
 Array = NDArray[np.float64]
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
 SHUFFLES = 100  # shuffled tables that a measure is compared with
-FLAT = 0.01  # a training loss that has changed by less since the evaluation before has stopped falling
+SETTLED = 0.01  # a training loss that has changed by less since the evaluation before has stopped falling
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def more_is_better(task: Task | type[Task]) -> bool:
     return not task.headline_lower_is_better
 
 
-def summarise(folder: Path, *, on_run: Callable[[int, int], None] = lambda done, total: None) -> Summary:
+def summarise(folder: Path | str, *, on_run: Callable[[int, int], None] = lambda done, total: None) -> Summary:
     """Read a folder of runs and measure every finished one's table and attention maps."""
     return measure(load_store(folder), str(folder), on_run=on_run)
 
@@ -136,6 +137,7 @@ def measure(
     shared = {data: make_task(config) for data, config in {r.config.data: r.config for r in results}.items()}
     truths = {data: task.truth() for data, task in shared.items()}
     samples: dict[Any, Examples] = {}
+    guesses: dict[Any, float] = {}
     known, seen = known or {}, {} if seen is None else seen
     for number, result in enumerate(results):
         on_run(number, len(results))
@@ -143,10 +145,13 @@ def measure(
         if name in seen and seen[name].result == result:
             continue
         if data not in samples:
-            samples[data] = map_sample(shared[data])
+            samples[data], guesses[data] = map_sample(shared[data]), error_of_mean(shared[data])
         one = look(result, shared[data], samples[data])
+        if math.isfinite(guesses[data]):
+            one.values["error_of_mean"] = guesses[data]
         if name in known:
             one.values.update(known[name])
+            _measure_task(one, shared[data], tables=False)
         else:
             _measure_table(one, shared[data], truths[data])
             _measure_task(one, shared[data])
@@ -154,7 +159,8 @@ def measure(
     found = [replace(seen[r.config.name], label=label(r.config, keys)) for r in results]
     for one in found:
         data = one.result.config.data
-        _measure_attention(one, truths[data], _reference_maps(found, one, shared[data]))
+        reference = _reference_maps(found, one, shared[data]) if truths[data].spatial else None
+        _measure_attention(one, truths[data], reference)
     _measure_consistency(found)
     on_run(len(results), len(results))
     return Summary(shared[results[0].config.data], found, keys)
@@ -172,14 +178,24 @@ def _scores(result: RunResult, task: Task) -> dict[str, float]:
         rows = [r for r in result.rows if (r.split, r.name) == ("train", task.headline)]
         values["learned_at"] = next((float(r.step) for r in rows if task.learned(r.value)), float("nan"))
         losses = [r.value for r in result.rows if (r.split, r.name) == ("train", "loss")]
-        flat = len(losses) > 1 and abs(losses[-1] - losses[-2]) < FLAT
-        values["converged"] = float(flat and learned)
+        settled = len(losses) > 1 and abs(losses[-1] - losses[-2]) < SETTLED
+        values["converged"] = float(settled and learned)
     return values | {"steps": float(result.step), "seconds": result.seconds}
 
 
 def map_sample(task: Task) -> Examples:
     """The samples over which attention maps are averaged."""
     return task.splits()["test"].take(slice(0, MAP_SAMPLES))
+
+
+def error_of_mean(task: Task) -> float:
+    """The test error of guessing the mean of the training targets everywhere; NaN where the headline is no error of
+    single values."""
+    if more_is_better(task) or task.n_outputs != 1:
+        return math.nan
+    splits = task.splits()
+    mean = splits["train"].targets.mean()
+    return task.metrics(mean.expand_as(splits["test"].targets)[..., None], splits["test"])[task.headline]
 
 
 @torch.no_grad()
@@ -256,13 +272,17 @@ def _measure_place(run: RunSummary, task: Task, truth: Truth, rng: np.random.Gen
     run.notes["procrustes_alignment"] = found.alignment.words
 
 
-def _measure_task(run: RunSummary, task: Task) -> None:
-    """What the task itself reads from a run, its table before training beside it."""
-    if run.maps is not None:
+def _measure_task(run: RunSummary, task: Task, tables: bool = True) -> None:
+    """What the task itself reads from a run, its table before training beside it; or, without `tables`, from its
+    attention alone, which takes no time."""
+    if run.maps is None:
+        return
+    learned = Learned(None, None, run.maps)
+    if tables:
         start = make_model(run.result.config, task).table(task.positions)
         untrained = run.snapshots.get(0, None if start is None else start.double().numpy())
         learned = Learned(run.table, untrained, run.maps)
-        run.values.update(task.measure(learned, numpy_stream(run.result.config.seed, "task")))
+    run.values.update(task.measure(learned, numpy_stream(run.result.config.seed, "task")))
 
 
 def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -> None:
