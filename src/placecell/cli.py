@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from placecell import __version__, tasks, verbs, verbs_report, verbs_store
+from placecell import __version__, tasks, verbs, verbs_report, verbs_store, verbs_sweep
 from placecell.config import Key, keys
 from placecell.errors import InputError, unknown
 from placecell.presets import base_config
@@ -139,10 +139,11 @@ def build_parser(argv: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     run.add_argument(
         "--compile", action="store_true", help="compile the training step first: half a minute, pays on long runs"
     )
-    sweep = verb("sweep", verbs.sweep_verb, "train many", "TASK [--preset NAME] [--KEY VALUE,VALUE ...] [--seeds N]")
+    usage = "TASK [--preset NAME] [--KEY VALUE,VALUE ...] [--seeds N]"
+    sweep = verb("sweep", verbs_sweep.sweep_verb, "train many", usage)
     sweep.add_argument("--dry-run", action="store_true", help="list the runs and train none")
     transplant = verb(
-        "transplant", verbs.transplant_verb, "the causal check", "TASK [--preset NAME] [--small σ] [--large σ]"
+        "transplant", verbs_sweep.transplant_verb, "the causal check", "TASK [--preset NAME] [--small σ] [--large σ]"
     )
     transplant.add_argument("--small", type=float, default=0.1, metavar="X", help="σ of the first donor (default: 0.1)")
     transplant.add_argument("--large", type=float, default=2.0, metavar="X", help="σ of the second (default: 2)")

@@ -155,6 +155,11 @@ def test_sweep_analyse_and_transplant_from_the_command_line(tmp_path: Path, caps
     arms = json.loads(capsys.readouterr().out)["arms"]
     assert len(arms) == 4
     assert all(len(arm["seeds"]) == 2 for arm in arms.values())
+    first, *others = arms.values()
+    for arm in others:
+        assert arm["first_minus_this"]["mean"] == pytest.approx(first["mean"] - arm["mean"])
+    assert call(["transplant", "latin_square", *FLAGS, "--seeds", "2", "--out", out]) == 0
+    assert "nan" not in capsys.readouterr().out  # two seeds have no interval
 
 
 @pytest.mark.slow
