@@ -501,8 +501,10 @@ def test_a_preset_from_python_is_that_of_the_command_line(cli) -> None:
         placecell.preset("latin_sqare")
 
 
-def test_a_number_of_workers_that_cannot_be(cli) -> None:
-    refused(cli("sweep", "latin_square", "--workers", "-3", "--dry-run"), "--workers", "-3")
+def test_a_number_of_workers_that_cannot_be(cli, tmp_path: Path) -> None:
+    for dry in ([], ["--dry-run"]):
+        refused(cli("sweep", "latin_square", "--workers", "-3", *dry), "--workers", "-3")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_version_is_the_packages() -> None:

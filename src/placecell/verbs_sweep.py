@@ -135,7 +135,8 @@ def work_through(configs: Sequence[RunConfig], out: Path, args: argparse.Namespa
         runs = [{"name": o.config.name, "status": o.status, "message": o.message} for o in outcomes]
         print_json({"folder": str(out), "counts": counts, "reused": reused, "runs": runs})
     elif not args.json:
-        print(f"{out}: {', '.join(f'{n} {status}' for status, n in counts.items())}; {reused} were there already")
+        told = ", ".join(f"{n} {status}" for status, n in counts.items()) or "none ended"
+        print(f"{out}: {told}; {reused} were there already")
     for o in outcomes:
         if o.status == "failed":
             print(f"placecell: {o.config.name} failed: {o.message}", file=sys.stderr)

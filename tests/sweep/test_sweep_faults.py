@@ -223,6 +223,16 @@ def test_a_full_disk(configs, tmp_path: Path) -> None:
 # ------------------------------------------------------------------ Ctrl-C
 
 
+def group_commands(group: int) -> list[bytes]:
+    """The command line of every process of a group."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            if os.getpgid(int(path.name)) == group:
+                found.append((path / "cmdline").read_bytes())
+    return found
+
+
 @pytest.fixture
 def long_sweep(tmp_path: Path):
     """A sweep of two runs that would take for ever, in a process group of its own, both under way."""
@@ -247,6 +257,23 @@ def test_ctrl_c_once_saves_all_runs(long_sweep: subprocess.Popen, tmp_path: Path
     assert "the same command goes on from here" in told
     assert {row["status"] for row in Store(tmp_path).rows()} == {"interrupted"}
     assert len(list(tmp_path.glob("*/checkpoint.safetensors"))) == 2
+
+
+@pytest.mark.slow
+def test_ctrl_c_while_workers_are_being_made(tmp_path: Path) -> None:
+    """The server that they fork from is then among its imports, and must not die of it."""
+    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--seeds", "1", "--workers", "1"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while process.poll() is None and not any(b"forkserver" in words for words in group_commands(process.pid)):
+        time.sleep(0.02)
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "Traceback" not in told
+    assert "the same command goes on from here" in told
 
 
 @pytest.mark.slow

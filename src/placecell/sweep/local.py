@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import signal
 import threading
@@ -81,6 +82,7 @@ class Local(Backend):
         return events
 
     def _new(self) -> _Process:
+        _start_server()
         here, there = self.context.Pipe()
         process = self.context.Process(target=_serve, args=(there, self.job, self.flag), daemon=True)
         process.start()
@@ -105,6 +107,16 @@ class Local(Backend):
             one.pipe.close()  # which an idle worker takes as its end
         for one in self.processes:
             one.process.join()
+
+
+def _start_server() -> None:
+    """Start the server that workers fork from, deaf to Ctrl-C, which would end it among its imports. A Ctrl-C that
+    comes meanwhile is kept for the parent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _serve(pipe: Connection, job: Job, flag: Flag) -> None:

@@ -32,9 +32,6 @@ def compile_options(device: torch.device) -> dict[str, Any] | None:
     return {"cpp_wrapper": True} if device.type == "cpu" else None
 
 
-NOT_COMPILED = "the training step could not be compiled; see that there is a C++ compiler (g++), or leave --compile out"
-
-
 def not_compilable(error: Exception) -> bool:
     """Whether it was torch's compiler that failed."""
     from torch._dynamo.exc import TorchDynamoException  # here, since to import it takes a second

@@ -24,7 +24,7 @@ from placecell.seeds import torch_stream
 from placecell.tasks.base import Examples, Task
 from placecell.train import checkpoint
 from placecell.train.loop import Row, State, Status, fit, make_optimizer
-from placecell.train.machine import NOT_COMPILED, environment, not_compilable, pick_device
+from placecell.train.machine import environment, not_compilable, pick_device
 from placecell.train.transplant import take_table
 from placecell.values import held
 
@@ -161,7 +161,10 @@ def run(
                 with contextlib.suppress(InputError):  # of a full disk, say, which is then the error that counts
                     _write_status(folder, "failed", state, f"{type(error).__name__}: {error}")
                 if not_compiled:
-                    raise InputError(f"{NOT_COMPILED} ({str(error).splitlines()[0]}).") from None
+                    raise InputError(
+                        "the training step could not be compiled; see that there is a C++ compiler (g++), or leave "
+                        f"--compile out ({str(error).partition(chr(10))[0]})."
+                    ) from None
                 raise
         if status == "interrupted":
             save()
