@@ -1,10 +1,11 @@
-"""Compiled attention over tokens that are their own keys and values: torch's fused kernel, or written out.
+"""Compiled attention over tokens that are their own keys and values: torch's fused kernel, or
+written out.
 
     python benchmarks/attention.py                   # about three minutes, most of it compiling
 
-A query projection, attention, an output projection, a residual and a layer norm, forward and backward, on one thread in
-single precision. Rows are interleaved; time is processor time. `FEW` of placecell.model.attention is set by this.
-"""
+A query projection, attention, an output projection, a residual and a layer norm, forward and
+backward, on one thread in single precision. Rows are interleaved; time is processor time.
+`MAX_WRITTEN_OUT` of placecell.model.attention is set by this."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from placecell.model import attention
-from placecell.train.machine import compile_options
+from placecell.train.device import compile_options
 from placecell.train.memory import keep_memory
 
 TOKENS = 2048  # a batch, in samples of n
@@ -40,14 +41,16 @@ def compiled_steps(n: int, d: int) -> list[Callable[[], None]]:
     loss = torch.compile(Block(d), dynamic=False, options=compile_options(x.device))
 
     def step(few: int) -> None:
-        attention.FEW = few  # compiled code is kept for each value
+        attention.MAX_WRITTEN_OUT = few  # compiled code is kept for each value
         loss(x).backward()
 
     return [partial(step, 0), partial(step, n)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tokens", type=int, nargs="+", default=[16, 32, 64, 128, 256, 360])
     parser.add_argument("--width", type=int, nargs="+", default=[64, 160])
     parser.add_argument("--rounds", type=int, default=40)

@@ -1,8 +1,8 @@
-"""How many Latin Square puzzles a second are checked and classified, beside a plain Python classifier.
+"""How many Latin Square puzzles a second are checked and classified, beside a plain Python
+classifier.
 
-Both get the same random puzzles in the same run, on one core, and must agree. The plain one is the reference of the
-tests: lists, sets and loops. The goal is 100 000 a second.
-"""
+Both get the same random puzzles in the same run, on one core, and must agree. The plain one is the
+reference of the tests: lists, sets and loops. The goal is 100 000 a second."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def draw(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     probe = rng.integers(16, size=n)
     kept = rng.random((n, 16)) < rng.uniform(0.2, 0.8, (n, 1))
     kept[np.arange(n), probe] = False
-    mask = np.bitwise_or.reduce(kept * np.uint64(15) << np.arange(0, 64, 4, dtype=np.uint64), axis=1)
+    mask = np.bitwise_or.reduce(
+        kept * np.uint64(15) << np.arange(0, 64, 4, dtype=np.uint64), axis=1
+    )
     return squares()[rng.integers(576, size=n)] & mask, probe
 
 
@@ -45,8 +47,12 @@ def seconds(work: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--n", type=int, default=200_000, help="puzzles for the vectorised classifier")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--n", type=int, default=200_000, help="puzzles for the vectorised classifier"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
 
@@ -55,7 +61,9 @@ def main() -> None:
     cells = decode(boards[:few]).tolist()
     squares()  # listed once per process; not part of the work
     fast, found = seconds(lambda: classify(boards, probe), repeats=3)
-    slow, expected = seconds(lambda: [ls_reference.classify(c, int(p)) for c, p in zip(cells, probe, strict=False)])
+    slow, expected = seconds(
+        lambda: [ls_reference.classify(c, int(p)) for c, p in zip(cells, probe, strict=False)]
+    )
     if expected != list(zip(*(array[:few].tolist() for array in found), strict=True)):
         raise SystemExit("the two classifiers disagree")
     first, _ = seconds(lambda: generate(15_000, 0))

@@ -3,10 +3,12 @@
     python benchmarks/sweep.py                 # about six minutes
     python benchmarks/sweep.py --json
 
-1. The same sweep with one worker and with two, by turns, each from a cold start: the ratio of the times.
-2. Where the time of a run in a warm worker goes: before its first step (start-up), in training, after it.
-3. Several seeds of one configuration as one model with batched weights (`torch.func`), against one after the other.
-"""
+1. The same sweep with one worker and with two, by turns, each from a cold start: the ratio of the
+times.
+2. Where the time of a run in a warm worker goes: before its first step (start-up), in training,
+after it.
+3. Several seeds of one configuration as one model with batched weights (`torch.func`), against one
+after the other."""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from placecell.config import RunConfig
-from placecell.presets import base_config
+from placecell.config.presets import base_config
+from placecell.model import Inputs
 from placecell.sweep import grid, local, sweep
 from placecell.train import make_model, make_task
 from placecell.train.memory import keep_memory
@@ -46,12 +49,15 @@ def note(text: str) -> None:
 
 def small_sweep(steps: int) -> list[RunConfig]:
     """Eight runs of the quick preset, cut short."""
-    base = base_config("latin_square")[0].override({"steps": steps, "warmup": 0, "eval_every": steps})
+    base = base_config("latin_square")[0].override(
+        {"steps": steps, "warmup": 0, "eval_every": steps}
+    )
     return grid(base, [{"encoding": "learnable"}], {"sigma": [0.1, 0.5, 1.0, 2.0]}, seeds=2)
 
 
 def workers(steps: int, rounds: int) -> dict[str, Any]:
-    """Wall time of the sweep with one and with two workers, by turns, each in a store of its own."""
+    """Wall time of the sweep with one and with two workers, by turns, each in a store of its
+    own."""
     configs, seconds = small_sweep(steps), {1: [], 2: []}
     for number in range(rounds):
         for count in seconds:
@@ -65,7 +71,8 @@ def workers(steps: int, rounds: int) -> dict[str, Any]:
 
 
 def overhead(steps: int) -> dict[str, Any]:
-    """Medians over the runs of a sweep in this process, whose first run warms up and is left out."""
+    """Medians over the runs of a sweep in this process, whose first run warms up and is left
+    out."""
     spans: list[tuple[float, float]] = []  # of training
     calls: list[tuple[float, float]] = []  # of whole runs
 
@@ -81,14 +88,16 @@ def overhead(steps: int) -> dict[str, Any]:
     with (
         tempfile.TemporaryDirectory() as out,
         patch("placecell.train.run.fit", timed(fit, spans)),
-        patch("placecell.sweep.backend.run", timed(run, calls)),
+        patch("placecell.sweep.backends.base.run", timed(run, calls)),
     ):
         sweep(small_sweep(steps), Path(out), local(0))
     spans, calls = spans[1:], calls[1:]
     between = [later[0] - sooner[1] for sooner, later in pairwise(calls)]
     found = {
-        "start_up_ms": 1e3 * median(inner[0] - call[0] for inner, call in zip(spans, calls, strict=True)),
-        "after_ms": 1e3 * median(call[1] - inner[1] for inner, call in zip(spans, calls, strict=True)),
+        "start_up_ms": 1e3
+        * median(inner[0] - call[0] for inner, call in zip(spans, calls, strict=True)),
+        "after_ms": 1e3
+        * median(call[1] - inner[1] for inner, call in zip(spans, calls, strict=True)),
         "between_ms": 1e3 * median(between),
         "training_s": median(end - start for start, end in spans),
     }
@@ -97,24 +106,33 @@ def overhead(steps: int) -> dict[str, Any]:
 
 
 def packed(width: int, rounds: int) -> dict[str, Any]:
-    """Time of a forward and backward pass for each seed, alone and packed, as a ratio (below 1: packing pays)."""
+    """Time of a forward and backward pass for each seed, alone and packed, as a ratio (below 1:
+    packing pays)."""
     config = base_config("latin_square")[0].override({"width": width})
     task = make_task(config)
     data = task.splits()["train"]
     models = [make_model(config.override({"seed": seed}), task) for seed in range(max(SEEDS))]
     skeleton = copy.deepcopy(models[0])
     batches = [data.take(torch.arange(k * 64, (k + 1) * 64)) for k in range(max(SEEDS))]
-    tokens, read, targets = (torch.stack([getattr(b, part) for b in batches]) for part in ("tokens", "read", "targets"))
+    tokens, read, targets = (
+        torch.stack([getattr(b, part) for b in batches]) for part in ("tokens", "read", "targets")
+    )
 
-    def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor, at: Tensor, y: Tensor) -> Tensor:
-        outputs = functional_call(skeleton, (parameters, buffers), (x, task.positions, at)).outputs
+    def loss(
+        parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor, at: Tensor, y: Tensor
+    ) -> Tensor:
+        outputs = functional_call(
+            skeleton, (parameters, buffers), (Inputs(x, task.positions, at),)
+        ).outputs
         return torch.nn.functional.cross_entropy(outputs.flatten(0, 1), y.flatten())
 
     def alone(count: int) -> None:
         for model, batch in zip(models[:count], batches, strict=False):
             for parameter in model.parameters():
                 parameter.grad = None
-            task.loss(model(batch.tokens, task.positions, batch.read).outputs, batch).backward()
+            task.loss(
+                model(Inputs(batch.tokens, task.positions, batch.read)).outputs, batch
+            ).backward()
 
     steps: dict[tuple[str, int], Callable[[], Any]] = {}
     for count in SEEDS:
@@ -137,10 +155,14 @@ def packed(width: int, rounds: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--steps", type=int, default=300, help="of each run of the sweep")
     parser.add_argument("--rounds", type=int, default=2, help="of one worker against two")
-    parser.add_argument("--json", action="store_true", help="plain values on stdout instead of text")
+    parser.add_argument(
+        "--json", action="store_true", help="plain values on stdout instead of text"
+    )
     args = parser.parse_args()
     torch.set_num_threads(1)
     keep_memory()
@@ -153,10 +175,19 @@ def main() -> None:
         print(json.dumps(found, indent=2))
         return
     two, cost = found["workers"], found["overhead"]
-    print(f"{two['runs']} runs of {two['steps']} steps: one worker {two['one_s']:.1f} s, two {two['two_s']:.1f} s,")
+    print(
+        f"{two['runs']} runs of {two['steps']} steps: one worker {two['one_s']:.1f} s, two "
+        f"{two['two_s']:.1f} s,"
+    )
     print(f"  ratio {two['ratio']:.2f} on {found['cores']} cores")
-    print(f"a run in a warm worker: {cost['start_up_ms']:.0f} ms before its first step, {cost['training_s']:.1f} s")
-    print(f"  of training, {cost['after_ms']:.0f} ms after it, {cost['between_ms']:.0f} ms to the next:")
+    print(
+        f"a run in a warm worker: {cost['start_up_ms']:.0f} ms before its first step, "
+        f"{cost['training_s']:.1f} s"
+    )
+    print(
+        f"  of training, {cost['after_ms']:.0f} ms after it, {cost['between_ms']:.0f} ms to the "
+        f"next:"
+    )
     print(f"  {100 * cost['share']:.2f} % of the training time")
     for one in found["packing"]:
         words = ", ".join(f"{n} seeds {ratio:.2f}" for n, ratio in one["packed_over_alone"].items())

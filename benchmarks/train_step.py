@@ -1,16 +1,18 @@
-"""One training step (forward, backward, Adam) of our encoder, of its peers, and of the matrix products alone.
+"""One training step (forward, backward, Adam) of our encoder, of its peers, and of the matrix
+products alone.
 
     python benchmarks/train_step.py                  # widths 160 and 64, about five minutes
     python benchmarks/train_step.py --width 64 --rounds 50 --json
 
-Every row does the same work on one thread in single precision: 128 samples of 16 tokens (6 symbols plus a learnable
-table), 4 post-norm layers with one head and a ReLU MLP of ratio 4, the answer (4 classes, cross-entropy) read at one
-token, fused Adam. Rounds are interleaved, so that a busy machine slows every row alike. Time is processor time.
+Every row does the same work on one thread in single precision: 128 samples of 16 tokens (6 symbols
+plus a learnable table), 4 post-norm layers with one head and a ReLU MLP of ratio 4, the answer (4
+classes, cross-entropy) read at one token, fused Adam. Rounds are interleaved, so that a busy
+machine slows every row alike. Time is processor time.
 
-Three limits are measured in the same rounds: the matrix products, forward and backward, of the whole encoder (what the
-peers compute); those that are left when the projections of attention are folded and the last layer is computed only at
-the token that is read (what ours does); and the latter with every other kernel that a step needs, back to back.
-"""
+Three limits are measured in the same rounds: the matrix products, forward and backward, of the
+whole encoder (what the peers compute); those that are left when the projections of attention are
+folded and the last layer is computed only at the token that is read (what ours does); and the
+latter with every other kernel that a step needs, back to back."""
 
 from __future__ import annotations
 
@@ -36,12 +38,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from placecell.encodings import LearnablePE, Positions
+from placecell.model import Inputs
 from placecell.model.encoder import Encoder, Tokens, Transformer
-from placecell.train.machine import compile_options
+from placecell.train.device import compile_options
 from placecell.train.memory import keep_memory
 
 BATCH, N, SYMBOLS, CLASSES, DEPTH, HEADS, RATIO = 128, 16, 6, 4, 4, 1, 4
-OURS, FULL, OWN, FLOOR = "placecell", "products, whole encoder", "products, ours", "products and kernels, ours"
+OURS, FULL, OWN, FLOOR = (
+    "placecell",
+    "products, whole encoder",
+    "products, ours",
+    "products and kernels, ours",
+)
 Step = Callable[[], Any]
 
 
@@ -53,7 +61,7 @@ class Ours(nn.Module):
         self.pos = Positions.sequence(N)
 
     def forward(self, tokens: Tensor, read: Tensor) -> Tensor:
-        return self.model(tokens, self.pos, read[:, None]).outputs[:, 0]  # b classes
+        return self.model(Inputs(tokens, self.pos, read[:, None])).outputs[:, 0]  # b classes
 
 
 class Peer(nn.Module):
@@ -80,7 +88,9 @@ def x_encoder(d: int) -> nn.Module:
     from x_transformers import Encoder as XEncoder
 
     size = {"dim": d, "depth": DEPTH, "heads": HEADS, "attn_dim_head": d // HEADS, "ff_mult": RATIO}
-    return Peer(d, XEncoder(**size, attn_flash=True, pre_norm=False, ff_custom_activation=nn.ReLU()))
+    return Peer(
+        d, XEncoder(**size, attn_flash=True, pre_norm=False, ff_custom_activation=nn.ReLU())
+    )
 
 
 MODELS: dict[str, Callable[[int], nn.Module]] = {
@@ -101,7 +111,11 @@ def train_step(model: nn.Module, compiled: bool) -> Step:
     def loss() -> Tensor:
         return F.cross_entropy(model(tokens, read), target)
 
-    run = torch.compile(loss, dynamic=False, options=compile_options(tokens.device)) if compiled else loss
+    run = (
+        torch.compile(loss, dynamic=False, options=compile_options(tokens.device))
+        if compiled
+        else loss
+    )
 
     def step() -> None:
         optimizer.zero_grad()
@@ -112,14 +126,19 @@ def train_step(model: nn.Module, compiled: bool) -> Step:
 
 
 def products(d: int, ours: bool, attention_too: bool = True) -> Step:
-    """Every matrix product of a training step and nothing else, each with operands and a result of its own.
+    """Every matrix product of a training step and nothing else, each with operands and a result of
+    its own.
 
-    Those of the whole encoder, or ours: attention's projections folded, the last layer at the token that is read only.
-    """
+    Those of the whole encoder, or ours: attention's projections folded, the last layer at the token
+    that is read only."""
     rows, calls = BATCH * N, []
 
     def linear(m: int, i: int, o: int) -> None:
-        x, w, y = torch.randn(m, i), torch.randn(o, i), torch.randn(m, o)  # y stands for its gradient too
+        x, w, y = (
+            torch.randn(m, i),
+            torch.randn(o, i),
+            torch.randn(m, o),
+        )  # y stands for its gradient too
         gx, gw = torch.empty(m, i), torch.empty(o, i)
         calls.append(lambda: torch.mm(x, w.t(), out=y))
         calls.append(lambda: torch.mm(y, w, out=gx))
@@ -160,19 +179,32 @@ def products(d: int, ours: bool, attention_too: bool = True) -> Step:
 
 
 def kernels(d: int) -> Step:
-    """What our step cannot do without besides its products, each by the kernel that torch has for it, with nothing
-    between them: attention (in place of its products), layer norms, ReLU, residuals, gradients of biases, Adam."""
+    """What our step cannot do without besides its products, each by the kernel that torch has for
+    it, with nothing between them: attention (in place of its products), layer norms, ReLU,
+    residuals, gradients of biases, Adam."""
     aten, calls = torch.ops.aten, []
 
     def layer(m: int) -> None:
-        x, h, weight, bias = torch.randn(m, d), torch.randn(m, RATIO * d), torch.ones(d), torch.zeros(d)
+        x, h, weight, bias = (
+            torch.randn(m, d),
+            torch.randn(m, RATIO * d),
+            torch.ones(d),
+            torch.zeros(d),
+        )
         _, mean, rstd = torch.native_layer_norm(x, [d], weight, bias, 1e-5)
-        q, (k, v) = torch.randn(BATCH, HEADS, m // BATCH, d // HEADS), torch.randn(2, BATCH, HEADS, N, d // HEADS)
+        q, (k, v) = (
+            torch.randn(BATCH, HEADS, m // BATCH, d // HEADS),
+            torch.randn(2, BATCH, HEADS, N, d // HEADS),
+        )
         y, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)
         back = aten._scaled_dot_product_flash_attention_for_cpu_backward
         for _ in range(2):
             calls.append(lambda: torch.native_layer_norm(x, [d], weight, bias, 1e-5))
-            calls.append(lambda: aten.native_layer_norm_backward(x, x, [d], mean, rstd, weight, bias, [True] * 3))
+            calls.append(
+                lambda: aten.native_layer_norm_backward(
+                    x, x, [d], mean, rstd, weight, bias, [True] * 3
+                )
+            )
             calls.append(lambda: torch.add(x, x))  # a residual, and below its gradient
             calls.append(lambda: torch.add(x, x))
         calls.append(lambda: aten._scaled_dot_product_flash_attention_for_cpu(q, k, v))
@@ -220,20 +252,34 @@ def warm(row: Row, make: Callable[[], Step]) -> Row:
         row.step = make()
         row.step()
         row.step()
-    except Exception as error:  # a peer that cannot run is a row of the table, not the end of the benchmark
-        row.step, row.failure = None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    except (
+        Exception
+    ) as error:  # a peer that cannot run is a row of the table, not the end of the benchmark
+        row.step, row.failure = (
+            None,
+            f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+        )
     row.warm_up = time.perf_counter() - start
     return row
 
 
 def measure(d: int, rounds: int) -> list[Row]:
     torch.manual_seed(0)
-    torch._dynamo.reset()  # or what was compiled for another width would change what is compiled for this one
-    rows = [warm(Row(name, "-"), lambda own=own: products(d, own)) for name, own in ((FULL, False), (OWN, True))]
+    # or what was compiled for another width would change what is compiled for this one
+    torch._dynamo.reset()
+    rows = [
+        warm(Row(name, "-"), lambda own=own: products(d, own))
+        for name, own in ((FULL, False), (OWN, True))
+    ]
     rows.append(warm(Row(FLOOR, "-"), lambda: kernels(d)))
     for name, make in MODELS.items():
         for mode in ("eager", "compiled"):
-            rows.append(warm(Row(name, mode), lambda make=make, mode=mode: train_step(make(d), mode == "compiled")))
+            rows.append(
+                warm(
+                    Row(name, mode),
+                    lambda make=make, mode=mode: train_step(make(d), mode == "compiled"),
+                )
+            )
     gc.disable()
     for done in range(rounds):
         if done % 10 == 0:
@@ -248,24 +294,42 @@ def measure(d: int, rounds: int) -> list[Row]:
 
 
 def report(d: int, rows: list[Row]) -> dict[str, Any]:
-    """What was measured, as plain values: quartiles in milliseconds, and medians as multiples of both limits."""
+    """What was measured, as plain values: quartiles in milliseconds, and medians as multiples of
+    both limits."""
     limit = {row.name: median(row.seconds) for row in rows if row.name in (FULL, OWN)}
     found: list[dict[str, Any]] = []
     for row in rows:
-        entry: dict[str, Any] = {"name": row.name, "mode": row.mode, "warm_up_s": round(row.warm_up, 2)}
+        entry: dict[str, Any] = {
+            "name": row.name,
+            "mode": row.mode,
+            "warm_up_s": round(row.warm_up, 2),
+        }
         if row.failure:
             found.append(entry | {"failure": row.failure})
             continue
         low, middle, high = quantiles(row.seconds, n=4)
-        entry |= {"ms": round(1e3 * middle, 3), "quartiles_ms": [round(1e3 * low, 3), round(1e3 * high, 3)]}
+        entry |= {
+            "ms": round(1e3 * middle, 3),
+            "quartiles_ms": [round(1e3 * low, 3), round(1e3 * high, 3)],
+        }
         entry |= {"x_own": round(middle / limit[OWN], 3), "x_full": round(middle / limit[FULL], 3)}
         found.append(entry)
     timed = [entry for entry in found if "ms" in entry and entry["name"] not in (FULL, OWN, FLOOR)]
-    best = min((entry for entry in timed if entry["name"] == OURS), key=lambda entry: entry["ms"], default=None)
-    peer = min((entry for entry in timed if entry["name"] != OURS), key=lambda entry: entry["ms"], default=None)
+    best = min(
+        (entry for entry in timed if entry["name"] == OURS),
+        key=lambda entry: entry["ms"],
+        default=None,
+    )
+    peer = min(
+        (entry for entry in timed if entry["name"] != OURS),
+        key=lambda entry: entry["ms"],
+        default=None,
+    )
     result: dict[str, Any] = {"width": d, "rows": found}
     if best and peer:
-        result["ours"], result["fastest_peer"] = (f"{entry['name']} {entry['mode']}" for entry in (best, peer))
+        result["ours"], result["fastest_peer"] = (
+            f"{entry['name']} {entry['mode']}" for entry in (best, peer)
+        )
         result["throughput_ratio"] = round(peer["ms"] / best["ms"], 3)
     return result
 
@@ -283,7 +347,12 @@ def show(result: dict[str, Any], console: Console) -> None:
         low, high = row["quartiles_ms"]
         spread = f"{row['ms']:.1f} ({low:.1f}–{high:.1f})"
         table.add_row(
-            row["name"], row["mode"], spread, f"{row['x_own']:.2f}", f"{row['x_full']:.2f}", f"{row['warm_up_s']:.1f}"
+            row["name"],
+            row["mode"],
+            spread,
+            f"{row['x_own']:.2f}",
+            f"{row['x_full']:.2f}",
+            f"{row['warm_up_s']:.1f}",
         )
     console.print(table)
     if "throughput_ratio" in result:
@@ -294,7 +363,11 @@ def show(result: dict[str, Any], console: Console) -> None:
 def machine(kept: bool) -> dict[str, Any]:
     """The kind of machine and the versions that the figures belong to."""
     info = Path("/proc/cpuinfo")
-    names = [line for line in info.read_text().splitlines() if "model name" in line] if info.exists() else []
+    names = (
+        [line for line in info.read_text().splitlines() if "model name" in line]
+        if info.exists()
+        else []
+    )
     try:
         peer = version("x-transformers")
     except PackageNotFoundError:
@@ -311,11 +384,17 @@ def machine(kept: bool) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--width", type=int, nargs="+", default=[160, 64])
     parser.add_argument("--rounds", type=int, default=40, help="at least 2")
-    parser.add_argument("--json", action="store_true", help="plain values on stdout instead of tables")
-    parser.add_argument("--default-malloc", action="store_true", help="leave the memory allocator as it is")
+    parser.add_argument(
+        "--json", action="store_true", help="plain values on stdout instead of tables"
+    )
+    parser.add_argument(
+        "--default-malloc", action="store_true", help="leave the memory allocator as it is"
+    )
     args = parser.parse_args()
     if args.rounds < 2 or min(args.width) < 1:
         parser.error("--rounds must be at least 2 and --width at least 1")
@@ -325,7 +404,11 @@ def main() -> None:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = empty  # so that the warm-up is that of a first run
         results = [report(d, measure(d, args.rounds)) for d in args.width]
     if args.json:
-        print(json.dumps({"machine": machine(kept), "rounds": args.rounds, "results": results}, indent=2))
+        print(
+            json.dumps(
+                {"machine": machine(kept), "rounds": args.rounds, "results": results}, indent=2
+            )
+        )
         return
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(", ".join(f"{key}: {value}" for key, value in machine(kept).items()) + "\n")

@@ -1,4 +1,5 @@
-"""Settings of the documentation: `make docs` builds the pages of this folder and the reference of the library."""
+"""Settings of the documentation: `make docs` builds the pages of this folder and the reference of
+the library."""
 
 import importlib.metadata
 
@@ -7,10 +8,12 @@ author = "The placecell developers"
 copyright = "the placecell developers"
 version = release = importlib.metadata.version("placecell")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build"]
 default_role = "code"  # docstrings write `names` as Markdown does
-suppress_warnings = ["myst.xref_missing"]  # links of the README to files beside it, which tests/test_readme.py follows
+suppress_warnings = [
+    "myst.xref_missing"
+]  # links of the README to files beside it, which tests/test_readme.py follows
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -1,4 +1,6 @@
-"""Shared by all tests: one thread (so that results repeat bit for bit) and one tiny Latin-square task."""
+"""Shared by all tests: one thread (so that results repeat bit for bit), one tiny Latin-square task,
+and the example task and encoding of the docs, so that whatever runs over all tasks or encodings
+runs over some from outside too."""
 
 from __future__ import annotations
 
@@ -12,10 +14,15 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from placecell.config import RunConfig
+from placecell.registry import load_plugin
 from placecell.tasks.base import Examples, Task
 
 settings.register_profile("tests", deadline=None)  # a busy machine is not a failing test
 settings.load_profile("tests")
+
+EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
+for example in ("fourier_encoding.py", "ring_task.py"):
+    load_plugin(str(EXAMPLES / example))
 
 TINY = {
     "task": "latin_square",
@@ -29,7 +36,9 @@ TINY = {
 def one_thread() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    with threadpool_limits(1):  # NumPy's and SciPy's: threads of two test processes only get in each other's way
+    with threadpool_limits(
+        1
+    ):  # NumPy's and SciPy's: threads of two test processes only get in each other's way
         yield
     torch.set_num_threads(before)
 
@@ -60,7 +69,8 @@ def tiny_splits(tiny_task: Task) -> dict[str, Examples]:
 
 @pytest.fixture(scope="session")
 def hcp() -> Callable[[str], Path]:
-    """The folder of a fetched dataset; the test skips, saying how to fetch it, where it is not there."""
+    """The folder of a fetched dataset; the test skips, saying how to fetch it, where it is not
+    there."""
     from placecell.tasks.fmri.fetch import folder_of, is_fetched
 
     def find(name: str) -> Path:

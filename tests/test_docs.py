@@ -16,7 +16,18 @@ DOCS = Path(__file__).parents[1] / "docs"
 @pytest.mark.slow
 def test_the_site_builds_and_its_reference_is_whole(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(DOCS), str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        str(DOCS),
+        str(tmp_path),
+    ]
     built = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (built.returncode, built.stderr) == (0, "")
     page = (tmp_path / "api.html").read_text(encoding="utf-8")

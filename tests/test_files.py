@@ -1,4 +1,5 @@
-"""Writes are whole or not at all; what is read is never executed; a folder belongs to one process at a time."""
+"""Writes are whole or not at all; what is read is never executed; a folder belongs to one process
+at a time."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from placecell import files
 from placecell.errors import InputError
+from placecell.store import files
 
 
 class Trap:
@@ -44,7 +45,11 @@ def interrupted(*args, **kwargs):
 def test_write_and_read_back(tmp_path: Path) -> None:
     files.write_json(tmp_path / "a.json", {"σ": [1, None, 0.1]})
     assert files.read_json(tmp_path / "a.json") == {"σ": [1, None, 0.1]}
-    tensors = {"x": torch.arange(6.0).reshape(2, 3).T, "n": torch.tensor(3), "empty": torch.zeros(0, 4)}
+    tensors = {
+        "x": torch.arange(6.0).reshape(2, 3).T,
+        "n": torch.tensor(3),
+        "empty": torch.zeros(0, 4),
+    }
     files.write_tensors(tmp_path / "a.safetensors", tensors, {"note": "σ = 0.1"})
     found, note = files.read_tensors(tmp_path / "a.safetensors")
     assert note == {"note": "σ = 0.1"}
@@ -55,7 +60,9 @@ def test_write_and_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["fsync", "replace", "write"])
 @pytest.mark.parametrize("fault", [no_space, interrupted])
-def test_a_write_that_fails_leaves_the_old_content(tmp_path: Path, monkeypatch, where: str, fault) -> None:
+def test_a_write_that_fails_leaves_the_old_content(
+    tmp_path: Path, monkeypatch, where: str, fault
+) -> None:
     path = tmp_path / "status.json"
     files.write_text(path, "old")
 
@@ -120,7 +127,9 @@ def test_make_folder_leaves_no_trace_of_its_probe(tmp_path: Path) -> None:
 @pytest.mark.parametrize("legacy", [False, True])
 def test_a_torch_save_is_refused_and_not_run(tmp_path: Path, legacy: bool) -> None:
     path, sprung = tmp_path / "weights.safetensors", tmp_path / "sprung"
-    torch.save({"w": torch.ones(3), "trap": Trap(sprung)}, path, _use_new_zipfile_serialization=not legacy)
+    torch.save(
+        {"w": torch.ones(3), "trap": Trap(sprung)}, path, _use_new_zipfile_serialization=not legacy
+    )
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"weights\.safetensors.*a pickle"):
         files.read_tensors(path)
@@ -139,10 +148,17 @@ def test_a_pickle_is_refused_and_not_run(tmp_path: Path, protocol: int) -> None:
 
 @pytest.mark.parametrize("length", [640, 896, 1152, 1408, 19280, 65536 + 640])
 def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path: Path, length: int) -> None:
-    """The first bytes of a safetensors file are its header's length: 640 begins as a pickle does, 19280 as a zip."""
+    """The first bytes of a safetensors file are its header's length: 640 begins as a pickle does,
+    19280 as a zip."""
     path = tmp_path / "weights.safetensors"
-    header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode().ljust(length)
-    path.write_bytes(struct.pack("<Q", length) + header + torch.tensor([1.0, 2.0]).numpy().tobytes())
+    header = (
+        json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})
+        .encode()
+        .ljust(length)
+    )
+    path.write_bytes(
+        struct.pack("<Q", length) + header + torch.tensor([1.0, 2.0]).numpy().tobytes()
+    )
     assert torch.equal(files.read_tensors(path)[0]["w"], torch.tensor([1.0, 2.0]))
 
 
@@ -190,7 +206,7 @@ def test_weights_of_another_shape_are_refused_before_anything_changes(tmp_path: 
 HOLD = """
 import sys, time
 from pathlib import Path
-from placecell import files
+from placecell.store import files
 with files.lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -198,7 +214,9 @@ with files.lock(Path(sys.argv[1])):
 
 
 def test_lock_is_exclusive_and_released_by_a_kill(tmp_path: Path) -> None:
-    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"

@@ -1,4 +1,5 @@
-"""What the README and docs show runs: snippets are executed, command lines parsed, links followed."""
+"""What the README and docs show runs: snippets are executed, command lines parsed, links
+followed."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from placecell.cli import build_parser
+from placecell.cli.app import build_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
@@ -23,7 +24,9 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "code"), blocks("python"))
-def test_snippets_run(page: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run(
+    page: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {"__name__": "snippet"}
     exec(compile(code, page, "exec"), scope)
@@ -31,20 +34,22 @@ def test_snippets_run(page: str, code: str, tmp_path: Path, monkeypatch: pytest.
 
 
 def commands() -> list[str]:
-    lines = [line.split("  #")[0].strip() for _, text in blocks("bash") for line in text.splitlines()]
+    lines = [
+        line.split("  #")[0].strip() for _, text in blocks("bash") for line in text.splitlines()
+    ]
     return sorted({line for line in lines if line.startswith("placecell ")})
 
 
 @pytest.mark.parametrize("command", commands())
 def test_commands_parse(command: str) -> None:
     words = shlex.split(command)[1:]
-    parser, _ = build_parser(words)
+    parser, _ = build_parser()
     if "--help" in words:
         with pytest.raises(SystemExit, match="0"):
             parser.parse_known_args(words)
         return
     args, left = parser.parse_known_args(words)
-    assert args.verb is not None
+    assert args.command is not None
     assert left == []
 
 

@@ -1,4 +1,5 @@
-"""The picture of the report page in the README: the page's first screen beside its section on learned tables.
+"""The picture of the report page in the README: the page's first screen beside its section on
+learned tables.
 
 placecell report runs/latin_square-quick -o report.html
 python docs/pictures/report_page.py report.html docs/pictures/report_page.png
@@ -14,7 +15,13 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+]
 WIDTH, GAP = 960, 24
 
 

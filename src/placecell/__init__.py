@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from placecell import encodings as encodings
     from placecell import model as model
     from placecell import report as report
+    from placecell import store as store
+    from placecell import study as study
     from placecell import sweep as sweep
     from placecell import tasks as tasks
     from placecell import train as train
     from placecell.config import RunConfig as RunConfig
+    from placecell.config.presets import preset as preset
     from placecell.encodings import AlibiPE as AlibiPE
     from placecell.encodings import CausalNoPE as CausalNoPE
     from placecell.encodings import LearnablePE as LearnablePE
@@ -24,7 +27,13 @@ if TYPE_CHECKING:
     from placecell.encodings import RelativePE as RelativePE
     from placecell.encodings import RotaryPE as RotaryPE
     from placecell.encodings import SinusoidalPE as SinusoidalPE
-    from placecell.presets import preset as preset
+    from placecell.encodings.base import register_encoding as register_encoding
+    from placecell.model.inputs import Inputs as Inputs
+    from placecell.store import Store as Store
+    from placecell.study.diagnosis import diagnose as diagnose
+    from placecell.study.findings import analyse as analyse
+    from placecell.study.transplant import transplant as transplant
+    from placecell.tasks.registry import register_task as register_task
     from placecell.train.run import run as run
 
 __version__ = "0.1.0"
@@ -33,14 +42,43 @@ __version__ = "0.1.0"
 _HOME = {
     "placecell.config": ("RunConfig",),
     "placecell.encodings": (
-        "AlibiPE", "CausalNoPE", "LearnablePE", "NoPE", "Positions",
-        "RandomPE", "RelativePE", "RotaryPE", "SinusoidalPE",
+        "AlibiPE",
+        "CausalNoPE",
+        "LearnablePE",
+        "NoPE",
+        "Positions",
+        "RandomPE",
+        "RelativePE",
+        "RotaryPE",
+        "SinusoidalPE",
     ),
-    "placecell.presets": ("preset",),
+    "placecell.config.presets": ("preset",),
+    "placecell.store": ("Store",),
+    "placecell.study.diagnosis": ("diagnose",),
+    "placecell.study.findings": ("analyse",),
+    "placecell.study.transplant": ("transplant",),
     "placecell.train": ("run",),
-}  # fmt: skip
-_PARTS = ("analysis", "config", "encodings", "model", "report", "sweep", "tasks", "train")  # report is a function too
-__all__ = [*(name for names in _HOME.values() for name in names), "report"]
+    "placecell.encodings.base": ("register_encoding",),
+    "placecell.tasks.registry": ("register_task",),
+    "placecell.model.inputs": ("Inputs",),
+}
+_PARTS = (
+    "analysis",
+    "config",
+    "encodings",
+    "model",
+    "report",
+    "store",
+    "study",
+    "sweep",
+    "tasks",
+    "train",
+)
+__all__ = [  # report and sweep are functions too
+    *(name for names in _HOME.values() for name in names),
+    "report",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:

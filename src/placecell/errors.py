@@ -1,4 +1,5 @@
-"""The one exception for input that cannot be used; the command line prints it as a sentence and exits with 2."""
+"""The one exception for input that cannot be used; the command line prints it as a sentence and
+exits with 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Streams of random numbers. Each has a generator of its own, so that changing one leaves the others as they were."""
+"""Streams of random numbers. Each has a generator of its own, so that changing one leaves the
+others as they were."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ def _number(seed: int, stream: str) -> int:
 
 
 def torch_stream(seed: int, stream: str) -> torch.Generator:
-    """The generator of `stream` (say "pe" or "order/3") under `seed`; always the same, on every machine."""
+    """The generator of `stream` (say "pe" or "order/3") under `seed`; always the same, on every
+    machine."""
     return torch.Generator().manual_seed(_number(seed, stream))
 
 

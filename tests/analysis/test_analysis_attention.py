@@ -13,8 +13,12 @@ def test_cosine_and_correlation_by_hand():
     maps = np.array([[[[1.0, 0.0], [0.5, 0.5]]]])  # one layer, one head
     reference = np.array([[0.0, 1.0], [0.5, 0.5]])
     found = agreement(maps, reference)
-    assert found.cosine == pytest.approx([0.5 / 1.5])  # ⟨·,·⟩ = 0.25 + 0.25; both have squared length 1.5
-    assert found.correlation == pytest.approx([-1.0])  # centred: (.5, −.5, 0, 0) and (−.5, .5, 0, 0)
+    assert found.cosine == pytest.approx(
+        [0.5 / 1.5]
+    )  # ⟨·,·⟩ = 0.25 + 0.25; both have squared length 1.5
+    assert found.correlation == pytest.approx(
+        [-1.0]
+    )  # centred: (.5, −.5, 0, 0) and (−.5, .5, 0, 0)
     assert found.alignment.words == "identity"
     assert np.isnan(found.p).all()
 
@@ -22,7 +26,8 @@ def test_cosine_and_correlation_by_hand():
 def test_relation_by_hand():
     relation = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     uniform = np.full((1, 1, 3, 3), 1 / 3)
-    # ideal rows (0, 1, 0), (½, 0, ½), (0, 1, 0): off the diagonal sum 3 and squared length 2.5, 6 entries
+    # ideal rows (0, 1, 0), (½, 0, ½), (0, 1, 0): off the diagonal sum 3 and squared length 2.5, 6
+    # entries
     found = relation_agreement(uniform, relation)
     assert found.cosine == pytest.approx([3 / np.sqrt(6 * 2.5)])
     assert found.correlation == pytest.approx([0])
@@ -40,10 +45,13 @@ def test_heads_and_puzzles_are_averaged():
     whole = agreement(maps, reference)
     assert whole.cosine == pytest.approx(agreement(mean, reference).cosine)
     cosine = [
-        m.ravel() @ r.ravel() / np.linalg.norm(m) / np.linalg.norm(r) for m, r in zip(mean, reference, strict=True)
+        m.ravel() @ r.ravel() / np.linalg.norm(m) / np.linalg.norm(r)
+        for m, r in zip(mean, reference, strict=True)
     ]
     assert whole.cosine == pytest.approx(cosine)
-    correlation = [np.corrcoef(m.ravel(), r.ravel())[0, 1] for m, r in zip(mean, reference, strict=True)]
+    correlation = [
+        np.corrcoef(m.ravel(), r.ravel())[0, 1] for m, r in zip(mean, reference, strict=True)
+    ]
     assert whole.correlation == pytest.approx(correlation)
     assert agreement(maps, reference[0]).cosine[0] == pytest.approx(cosine[0])
 
@@ -69,7 +77,9 @@ def test_p_of_unrelated_maps_is_uniform():
     rng = np.random.default_rng(2)
     group = grid_symmetries(2, 3)
     p = [
-        agreement(random_maps(rng, 1), random_maps(rng, 1), symmetries=group, permutations=39, rng=rng).p[0]
+        agreement(
+            random_maps(rng, 1), random_maps(rng, 1), symmetries=group, permutations=39, rng=rng
+        ).p[0]
         for _ in range(150)
     ]
     assert np.mean(p) == pytest.approx(0.5, abs=0.1)
@@ -84,7 +94,9 @@ def test_bad_input():
     maps = np.full((2, 1, 3, 3), 1 / 3)
     with pytest.raises(InputError, match=r"maps: expected .*found \(2, 3, 4\)"):
         agreement(np.ones((2, 3, 4)), np.eye(3))
-    with pytest.raises(InputError, match=r"reference: expected \(3, 3\) or \(2, 3, 3\).*found \(5, 3, 3\)"):
+    with pytest.raises(
+        InputError, match=r"reference: expected \(3, 3\) or \(2, 3, 3\).*found \(5, 3, 3\)"
+    ):
         agreement(maps, np.ones((5, 3, 3)))
     with pytest.raises(InputError, match=r"relation: expected \(3, 3\).*found \(1, 4, 4\)"):
         relation_agreement(maps, np.eye(4))

@@ -20,15 +20,20 @@ def drawn(n: int = 6, samples: int = 400, seed: int = 0):
 
 
 def test_linear_gaussian_by_the_precision_matrix() -> None:
-    """E[m | v] = μ_m − Λ_mm⁻¹ Λ_mv (x_v − μ_v), with Λ the inverse of the whole covariance: another road."""
+    """E[m | v] = μ_m − Λ_mm⁻¹ Λ_mv (x_v − μ_v), with Λ the inverse of the whole covariance: another
+    road."""
     x, masks = drawn()
-    found, shrinkage = analysis.linear_gaussian(x[:200], (x[200:300], masks[200:300]), (x[300:], masks[300:]))
+    found, shrinkage = analysis.linear_gaussian(
+        x[:200], (x[200:300], masks[200:300]), (x[300:], masks[300:])
+    )
     mean, covariance = x[:200].mean(0), np.cov(x[:200].T)
     covariance = (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
     precision = np.linalg.inv(covariance)
     for sample, m, one in zip(x[300:], masks[300:], found, strict=True):
         v = np.setdiff1d(np.arange(6), m)
-        other = mean[m] - np.linalg.solve(precision[np.ix_(m, m)], precision[np.ix_(m, v)] @ (sample - mean)[v])
+        other = mean[m] - np.linalg.solve(
+            precision[np.ix_(m, m)], precision[np.ix_(m, v)] @ (sample - mean)[v]
+        )
         assert one == pytest.approx(other, abs=1e-8)
 
 
@@ -37,7 +42,9 @@ def test_linear_gaussian_reaches_what_theory_says() -> None:
     rng, rho = np.random.default_rng(1), 0.8
     x = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], size=12_000)
     masks = rng.integers(0, 2, (12_000, 1))
-    found, shrinkage = analysis.linear_gaussian(x[:8000], (x[8000:9000], masks[8000:9000]), (x[9000:], masks[9000:]))
+    found, shrinkage = analysis.linear_gaussian(
+        x[:8000], (x[8000:9000], masks[8000:9000]), (x[9000:], masks[9000:])
+    )
     error = ((found - np.take_along_axis(x[9000:], masks[9000:], 1)) ** 2).mean()
     assert error == pytest.approx(1 - rho**2, rel=0.06)
     assert shrinkage <= 0.03
@@ -46,7 +53,9 @@ def test_linear_gaussian_reaches_what_theory_says() -> None:
 def test_shrinkage_is_chosen_where_samples_are_few() -> None:
     x, masks = drawn(n=30, samples=400)
     few = x[:25]  # fewer samples than tokens: the covariance has no inverse
-    found, shrinkage = analysis.linear_gaussian(few, (x[200:300], masks[200:300]), (x[300:], masks[300:]))
+    found, shrinkage = analysis.linear_gaussian(
+        few, (x[200:300], masks[200:300]), (x[300:], masks[300:])
+    )
     assert shrinkage > 0
     truth = np.take_along_axis(x[300:], masks[300:], 1)
     assert ((found - truth) ** 2).mean() < (
@@ -87,7 +96,8 @@ def test_masks_that_do_not_fit_are_refused() -> None:
 
 
 def test_principal_components_find_how_many_there_are() -> None:
-    """Three sources in ten tokens, and noise: the loadings are those of the covariance's own vectors, up to sign."""
+    """Three sources in ten tokens, and noise: the loadings are those of the covariance's own
+    vectors, up to sign."""
     rng = np.random.default_rng(5)
     mixing = rng.normal(size=(3, 10))
     x = rng.normal(size=(3000, 3)) @ mixing + 0.3 * rng.normal(size=(3000, 10))

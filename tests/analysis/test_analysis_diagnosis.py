@@ -9,10 +9,23 @@ import numpy as np
 import pytest
 
 from placecell.analysis import Numbers, diagnose, map_consistency
-from placecell.analysis.diagnosis import BETTER, CONSISTENT, FLAT, GAP, GAP_ERROR, MOVED, NEARLY, TINY_GRADIENT
+from placecell.analysis.diagnosis import (
+    BETTER,
+    CONSISTENT,
+    FLAT,
+    GAP,
+    GAP_ERROR,
+    MOVED,
+    NEARLY,
+    TINY_GRADIENT,
+)
 
-WELL = Numbers("done", up=True, train=1.0, test=0.97, learned=True, loss=[1.4, 0.7, 0.1, 0.0], moved=1.0)
-STUCK = replace(WELL, train=0.4, test=0.38, learned=False, loss=[1.0, 0.99, 0.98, 0.97], gradient=[0.01] * 3)
+WELL = Numbers(
+    "done", up=True, train=1.0, test=0.97, learned=True, loss=[1.4, 0.7, 0.1, 0.0], moved=1.0
+)
+STUCK = replace(
+    WELL, train=0.4, test=0.38, learned=False, loss=[1.0, 0.99, 0.98, 0.97], gradient=[0.01] * 3
+)
 ERROR = replace(WELL, up=False, train=0.30, test=0.32, learned=False, loss=[1.0, 0.32, 0.31, 0.30])
 NEAR = 1e-6
 
@@ -34,8 +47,16 @@ NEAR = 1e-6
         (replace(STUCK, gradient=()), "stalling"),
         (replace(STUCK, loss=[1.0, 0.99, 0.95, 0.95 - FLAT - NEAR]), "not converged"),
         (replace(WELL, learned=False, train=NEARLY), "learned"),
-        (replace(WELL, learned=False, train=NEARLY - NEAR, loss=[1.4, 0.2, 0.1, 0.09]), "not converged"),
-        (replace(WELL, learned=False, train=0.6, test=0.3, moved=0.0, loss=[1.4, 0.8, 0.7, 0.69]), "not converged"),
+        (
+            replace(WELL, learned=False, train=NEARLY - NEAR, loss=[1.4, 0.2, 0.1, 0.09]),
+            "not converged",
+        ),
+        (
+            replace(
+                WELL, learned=False, train=0.6, test=0.3, moved=0.0, loss=[1.4, 0.8, 0.7, 0.69]
+            ),
+            "not converged",
+        ),
         (replace(WELL, learned=None, train=0.6, test=0.55, loss=[1.4, 0.8, 0.7, 0.69]), "learned"),
         (ERROR, "learned"),
         (replace(ERROR, train=GAP_ERROR * 0.32 - NEAR, moved=0.0), "memorising"),
@@ -87,7 +108,11 @@ def test_a_run_shorter_than_its_warm_up_is_told_both_options() -> None:
 
 @pytest.mark.parametrize(
     ("moved", "advice"),
-    [(0.01, "a smaller --sigma"), (1.0, "another --sigma"), (math.nan, "an encoding that tells the tokens apart")],
+    [
+        (0.01, "a smaller --sigma"),
+        (1.0, "another --sigma"),
+        (math.nan, "an encoding that tells the tokens apart"),
+    ],
 )
 def test_what_to_try_against_the_mean_hangs_on_the_table(moved: float, advice: str) -> None:
     found = diagnose(replace(ERROR, mean=0.3, moved=moved))
@@ -101,12 +126,19 @@ def test_a_simpler_method_that_does_better_is_named() -> None:
     assert found.healthy
     assert found.seen.endswith("no sign of trouble, but linear does better (0.250).")
     assert diagnose(replace(ERROR, simpler={"ridge": 0.33})).seen.endswith("no sign of trouble.")
-    assert diagnose(replace(WELL, simpler={"ridge": 0.98, "other": 0.5})).seen.endswith("ridge does better (0.980).")
+    assert diagnose(replace(WELL, simpler={"ridge": 0.98, "other": 0.5})).seen.endswith(
+        "ridge does better (0.980)."
+    )
     assert diagnose(replace(WELL, simpler={"ridge": 0.96})).seen.endswith("no sign of trouble.")
 
 
 def test_advice_names_no_option_that_a_task_may_lack() -> None:
-    cases = [replace(WELL, consistency=0.0), replace(STUCK, moved=0.0), STUCK, replace(WELL, test=0.5)]
+    cases = [
+        replace(WELL, consistency=0.0),
+        replace(STUCK, moved=0.0),
+        STUCK,
+        replace(WELL, test=0.5),
+    ]
     advice = " ".join(diagnose(one).advice for one in cases)
     assert "--n-train" not in advice
     assert "Adam" not in advice, "which optimizer stalls more is not settled: docs/lazy_or_rich.md"
@@ -121,6 +153,8 @@ def test_consistency_of_maps_is_the_mean_correlation_with_the_others() -> None:
     def r(i: int, j: int) -> float:
         return float(np.mean([np.corrcoef(flat[i][k], flat[j][k])[0, 1] for k in range(2)]))
 
-    np.testing.assert_allclose(found, [(r(0, 1) + r(0, 2)) / 2, (r(0, 1) + r(1, 2)) / 2, (r(0, 2) + r(1, 2)) / 2])
+    np.testing.assert_allclose(
+        found, [(r(0, 1) + r(0, 2)) / 2, (r(0, 1) + r(1, 2)) / 2, (r(0, 2) + r(1, 2)) / 2]
+    )
     assert np.isnan(map_consistency(maps[:1])).all()
     np.testing.assert_allclose(map_consistency([maps[0], maps[0]]), [1, 1])

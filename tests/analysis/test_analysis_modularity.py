@@ -20,7 +20,9 @@ def planted(seed: int = 0, sizes: tuple[int, ...] = (8, 10, 12), d: int = 24, sp
     """A table whose rows lie about one centre a module, and the module of each row, shuffled."""
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
-    return rng.normal(size=(len(sizes), d))[labels] + spread * rng.normal(size=(len(labels), d)), labels
+    return rng.normal(size=(len(sizes), d))[labels] + spread * rng.normal(
+        size=(len(labels), d)
+    ), labels
 
 
 def signed(seed: int, n: int = 20) -> np.ndarray:
@@ -41,7 +43,9 @@ def test_modularity_is_networkx_s_of_the_positive_part(seed: int) -> None:
     s, labels = signed(seed), np.random.default_rng(seed).integers(0, 3, 20)
     graph = nx.from_numpy_array(np.clip(s, 0, None))
     communities = [set(np.flatnonzero(labels == k)) for k in range(3)]
-    assert analysis.modularity(s, labels) == pytest.approx(nx.community.modularity(graph, communities), abs=1e-12)
+    assert analysis.modularity(s, labels) == pytest.approx(
+        nx.community.modularity(graph, communities), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -68,7 +72,9 @@ def test_order_names_and_rotation_do_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     table, labels = planted(seed)
     order, rename = rng.permutation(len(labels)), rng.permutation(3)
-    turned = 2.5 * table @ ortho_group.rvs(table.shape[1], random_state=seed) + rng.normal(size=table.shape[1])
+    turned = 2.5 * table @ ortho_group.rvs(table.shape[1], random_state=seed) + rng.normal(
+        size=table.shape[1]
+    )
     one = analysis.modules(analysis.row_similarity(table), labels)
     two = analysis.modules(analysis.row_similarity(turned[order]), rename[labels][order])
     for name in ("modularity", "signed", "segregation", "within", "between"):
@@ -86,7 +92,10 @@ def test_similarity_is_the_cosine_of_centred_rows() -> None:
 def test_planted_modules_are_found_blindly_and_noise_is_not() -> None:
     table, labels = planted()
     rng = np.random.default_rng(0)
-    assert analysis.match_labels(analysis.louvain(analysis.row_similarity(table), rng), labels).ari == 1
+    assert (
+        analysis.match_labels(analysis.louvain(analysis.row_similarity(table), rng), labels).ari
+        == 1
+    )
     found = analysis.match_labels(analysis.kmeans(table, rng), labels)
     assert (found.clusters, found.ari, found.nmi) == (3, 1, pytest.approx(1))
     noise = rng.normal(size=table.shape)
@@ -95,7 +104,9 @@ def test_planted_modules_are_found_blindly_and_noise_is_not() -> None:
 
 def test_clusters_are_numbered_from_the_largest_and_repeat() -> None:
     table, labels = planted()
-    found = [analysis.louvain(analysis.row_similarity(table), np.random.default_rng(1)) for _ in range(2)]
+    found = [
+        analysis.louvain(analysis.row_similarity(table), np.random.default_rng(1)) for _ in range(2)
+    ]
     assert np.array_equal(*found)
     assert np.bincount(found[0]).tolist() == sorted(np.bincount(labels).tolist(), reverse=True)
 
@@ -113,16 +124,22 @@ def test_the_label_test_knows_modules_from_noise() -> None:
     orders = np.stack([rng.permutation(len(labels)) for _ in range(199)])
     p, null = analysis.label_test(analysis.row_similarity(table), labels, orders)
     assert p == 1 / 200
-    assert null[0] == pytest.approx(analysis.modularity(analysis.row_similarity(table), labels[orders[0]]))
+    assert null[0] == pytest.approx(
+        analysis.modularity(analysis.row_similarity(table), labels[orders[0]])
+    )
     ps = [
-        analysis.label_test(analysis.row_similarity(rng.normal(size=table.shape)), labels, orders)[0] for _ in range(60)
+        analysis.label_test(analysis.row_similarity(rng.normal(size=table.shape)), labels, orders)[
+            0
+        ]
+        for _ in range(60)
     ]
     assert 0.3 < np.mean(ps) < 0.7  # uniform under the null
     assert np.mean(np.array(ps) <= 0.1) < 0.3
 
 
 def sphere(n: int = 40, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Points on two spheres, as evenly as random ones are: the right one the mirror image of the left."""
+    """Points on two spheres, as evenly as random ones are: the right one the mirror image of the
+    left."""
     points = np.random.default_rng(seed).normal(size=(n, 3))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     return np.concatenate([points, points * [-1, 1, 1]]), np.repeat([0, 1], n)
@@ -133,22 +150,33 @@ def test_spins_keep_hemispheres_and_neighbours() -> None:
     orders = analysis.spin_orders(points, side, 50, np.random.default_rng(0))
     assert orders.shape == (50, 80)
     few, sides = sphere(3)  # so few that many rotations move none of them
-    assert all((o != np.arange(6)).any() for o in analysis.spin_orders(few, sides, 100, np.random.default_rng(0)))
+    assert all(
+        (o != np.arange(6)).any()
+        for o in analysis.spin_orders(few, sides, 100, np.random.default_rng(0))
+    )
     for order in orders:
         assert sorted(order.tolist()) == list(range(80))
         assert np.array_equal(side[order], side)
-        assert np.array_equal(order[40:], order[:40] + 40), "the right hemisphere turns as the left one's mirror image"
+        assert np.array_equal(order[40:], order[:40] + 40), (
+            "the right hemisphere turns as the left one's mirror image"
+        )
     near = squareform(pdist(points[:40])) + 9 * np.eye(40)
     i, j = np.arange(40), near.argmin(1)
     moved = np.mean([np.linalg.norm(points[o[i]] - points[o[j]], axis=1).mean() for o in orders])
     shuffled = np.mean(
-        [np.linalg.norm(points[i] - points[np.random.default_rng(s).permutation(40)], axis=1).mean() for s in range(50)]
+        [
+            np.linalg.norm(
+                points[i] - points[np.random.default_rng(s).permutation(40)], axis=1
+            ).mean()
+            for s in range(50)
+        ]
     )
     assert moved < 0.6 * shuffled, "neighbours stay neighbours"
 
 
 def test_smooth_noise_passes_the_plain_test_and_not_the_spins() -> None:
-    """What the spatial null is for: a table that is only smooth in space looks modular by labels that are patches."""
+    """What the spatial null is for: a table that is only smooth in space looks modular by labels
+    that are patches."""
     points, side = sphere(60, 1)
     labels = (points[:, 1] > 0) * 2 + (points[:, 2] > 0)
     rng = np.random.default_rng(0)
@@ -159,7 +187,9 @@ def test_smooth_noise_passes_the_plain_test_and_not_the_spins() -> None:
         centres = np.random.default_rng(seed).normal(size=(6, 3))
         table = np.exp(-((points[:, None] - centres) ** 2).sum(-1))
         for name, orders in (("plain", plain), ("spins", spins)):
-            found[name].append(analysis.label_test(analysis.row_similarity(table), labels, orders)[0])
+            found[name].append(
+                analysis.label_test(analysis.row_similarity(table), labels, orders)[0]
+            )
     assert np.mean(np.array(found["plain"]) < 0.01) > 0.9
     assert np.mean(np.array(found["spins"]) < 0.01) < 0.4
 
@@ -189,4 +219,6 @@ def test_what_cannot_be_measured_is_refused(matrix, labels) -> None:
 def test_kmeans_finds_many_modules() -> None:
     labels = np.repeat(np.arange(20), 5)
     table = np.eye(20)[labels] + 0.05 * np.random.default_rng(0).normal(size=(100, 20))
-    assert analysis.match_labels(analysis.kmeans(table, np.random.default_rng(1)), labels).ari == 1.0
+    assert (
+        analysis.match_labels(analysis.kmeans(table, np.random.default_rng(1)), labels).ari == 1.0
+    )

@@ -7,11 +7,12 @@ import copy
 import pytest
 import torch
 
+from ntk_reference import ntk_by_products
 from placecell import encodings
-from placecell.analysis.ntk import KINDS, Inputs, Kernel, block_of, ntk, ntk_by_products
+from placecell.analysis.ntk import KINDS, Kernel, block_of, ntk
 from placecell.encodings import LearnablePE, Positions
 from placecell.errors import InputError
-from placecell.model import Encoder, Tokens, Transformer
+from placecell.model import Encoder, Inputs, Tokens, Transformer
 from placecell.train import make_model
 
 BUDGET = 1e9
@@ -37,7 +38,8 @@ def assert_same(a: Kernel, b: Kernel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "norm"), [*((name, "post") for name in sorted(encodings.available())), ("learnable", "pre")]
+    ("encoding", "norm"),
+    [*((name, "post") for name in sorted(encodings.available())), ("learnable", "pre")],
 )
 def test_the_two_implementations_agree(case, encoding: str, norm: str) -> None:
     model, inputs = case(2, encoding=encoding, norm=norm)
@@ -45,7 +47,10 @@ def test_the_two_implementations_agree(case, encoding: str, norm: str) -> None:
     assert_same(ntk(model, inputs, "full"), full)
     traces = {block: k.diagonal(dim1=2, dim2=3).sum(-1) for block, k in full.blocks.items()}
     assert_same(ntk(model, inputs, "trace"), Kernel("trace", traces))
-    assert_same(ntk(model, inputs, "sum"), Kernel("sum", {block: k.sum((2, 3)) for block, k in full.blocks.items()}))
+    assert_same(
+        ntk(model, inputs, "sum"),
+        Kernel("sum", {block: k.sum((2, 3)) for block, k in full.blocks.items()}),
+    )
 
 
 def test_in_single_precision_they_agree_to_five_digits(case) -> None:
@@ -65,7 +70,8 @@ def test_chunks_change_nothing(case, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pieces_and_strips_change_nothing(case, monkeypatch, kind: str) -> None:
-    """Jacobians a few weights at a time and products a few tokens at a time, in chunks of unequal size too."""
+    """Jacobians a few weights at a time and products a few tokens at a time, in chunks of unequal
+    size too."""
     model, inputs = case(7)
     whole = ntk(model, inputs, kind)
     for piece in (1, 1000, 3000):
@@ -75,7 +81,8 @@ def test_pieces_and_strips_change_nothing(case, monkeypatch, kind: str) -> None:
 
 
 def test_a_frozen_embedding_under_a_learnable_encoding(case) -> None:
-    """The encoding's derivative is that of the tokens, which is there though they are not in the kernel."""
+    """The encoding's derivative is that of the tokens, which is there though they are not in the
+    kernel."""
     model, inputs = case()
     model.embedding.requires_grad_(False)
     assert "tokens" not in ntk(model, inputs).blocks
@@ -101,7 +108,11 @@ def test_finite_differences(case) -> None:
                 ends = []
                 for value in (kept + step, kept - step):
                     flat[k] = value
-                    ends.append(model(inputs.tokens, inputs.positions, inputs.read).outputs.flatten())
+                    ends.append(
+                        model(
+                            Inputs(inputs.tokens, inputs.positions, inputs.read)
+                        ).outputs.flatten()
+                    )
                 flat[k] = kept
                 rows.append((ends[0] - ends[1]) / (2 * step))
     j = torch.stack(rows, 1)  # (b k) p
@@ -133,7 +144,9 @@ def test_blocks_are_all_there_and_frozen_ones_are_not(case) -> None:
     model, inputs = case()
     blocks = {"PE", "tokens", "QK", "OV", "MLP", "norm", "readout"}
     assert (
-        ntk(model, inputs).blocks.keys() == blocks == {block_of(name) for name, _ in model.named_parameters()} | {"OV"}
+        ntk(model, inputs).blocks.keys()
+        == blocks
+        == {block_of(name) for name, _ in model.named_parameters()} | {"OV"}
     )
     model.encoding.requires_grad_(False)
     assert_same(ntk(model, inputs), ntk_by_products(model, inputs))

@@ -27,7 +27,9 @@ def test_signs_are_fixed():
 
 def test_a_grid_is_drawn_as_the_grid_when_aligned():
     rng = np.random.default_rng(2)
-    turned = np.hstack([COORDS, np.zeros((16, 6))]) @ ortho_group.rvs(8, random_state=3) + rng.normal(size=8)
+    turned = np.hstack([COORDS, np.zeros((16, 6))]) @ ortho_group.rvs(
+        8, random_state=3
+    ) + rng.normal(size=8)
     found = picture(turned, align_to=COORDS)
     assert found.coordinates == pytest.approx(COORDS - 1.5)
     assert found.explained == pytest.approx([0.5, 0.5])
@@ -36,7 +38,9 @@ def test_a_grid_is_drawn_as_the_grid_when_aligned():
 def test_aligning_never_stretches():
     rng = np.random.default_rng(3)
     table = rng.normal(size=(16, 5))
-    assert pdist(picture(table, align_to=COORDS).coordinates) == pytest.approx(pdist(picture(table).coordinates))
+    assert pdist(picture(table, align_to=COORDS).coordinates) == pytest.approx(
+        pdist(picture(table).coordinates)
+    )
 
 
 def test_a_constant_table_is_one_point():

@@ -20,7 +20,9 @@ def random_tables(seed, n=6, d=8, e=5):
 @settings(max_examples=30, deadline=None)
 def test_distance_squared_is_scipy_s_disparity(seed):
     table, reference, _ = random_tables(seed, e=8)
-    assert procrustes(table, reference).distance ** 2 == pytest.approx(scipy.spatial.procrustes(table, reference)[2])
+    assert procrustes(table, reference).distance ** 2 == pytest.approx(
+        scipy.spatial.procrustes(table, reference)[2]
+    )
 
 
 @given(seed=seeds, scale=st.floats(1e-3, 1e3))
@@ -31,7 +33,9 @@ def test_rotation_scale_offset_and_symmetry_do_not_matter(seed, scale):
     p, q = group.permutations[rng.integers(12, size=2)]
     turned = scale * table @ ortho_group.rvs(8, random_state=int(seed)) + rng.normal(size=8)
     expected = procrustes(table, reference, symmetries=group).distance
-    assert procrustes(turned[p], 3 * reference[q], symmetries=group).distance == pytest.approx(expected)
+    assert procrustes(turned[p], 3 * reference[q], symmetries=group).distance == pytest.approx(
+        expected
+    )
     assert expected <= procrustes(table, reference).distance + 1e-12
 
 
@@ -61,7 +65,10 @@ def test_distance_is_what_the_reported_rotation_and_alignment_leave():
     table, reference, _ = random_tables(3)
     found = procrustes(table, reference, symmetries=grid_symmetries(3, 2))
     a, b = (x - x.mean(axis=0) for x in (table, np.pad(reference, ((0, 0), (0, 3)))))
-    a, b = a / np.linalg.norm(a) @ found.rotation, b[found.alignment.permutation] / np.linalg.norm(b)
+    a, b = (
+        a / np.linalg.norm(a) @ found.rotation,
+        b[found.alignment.permutation] / np.linalg.norm(b),
+    )
     scale = (a * b).sum()
     assert np.linalg.norm(scale * a - b) == pytest.approx(found.distance)
     assert procrustes(reference, table).rotation.shape == (8, 8)
@@ -81,7 +88,9 @@ def test_p_is_uniform_for_random_tables(symmetries):
     rng = np.random.default_rng(2)
     reference = rng.normal(size=(8, 2))
     p = [
-        procrustes(rng.normal(size=(8, 5)), reference, symmetries=symmetries, permutations=39, rng=rng).p
+        procrustes(
+            rng.normal(size=(8, 5)), reference, symmetries=symmetries, permutations=39, rng=rng
+        ).p
         for _ in range(150)
     ]
     assert np.mean(p) == pytest.approx(0.5, abs=0.08)  # standard error 0.024
@@ -109,8 +118,16 @@ def test_no_generator_no_null():
     [
         (np.ones(4), np.eye(4), r"table: .*2 axes, found shape \(4,\)"),
         (np.eye(4), np.eye(5), "reference: expected 4 rows as in the table, found 5"),
-        (np.eye(4), np.full((4, 2), 3.3), "reference: expected rows that differ, found 4 equal rows"),
-        (np.where(np.eye(4) > 0, np.nan, 1.0), np.eye(4), "table: expected finite numbers, found 4 NaN"),
+        (
+            np.eye(4),
+            np.full((4, 2), 3.3),
+            "reference: expected rows that differ, found 4 equal rows",
+        ),
+        (
+            np.where(np.eye(4) > 0, np.nan, 1.0),
+            np.eye(4),
+            "table: expected finite numbers, found 4 NaN",
+        ),
         (np.eye(4), np.where(np.eye(4) > 0, np.inf, 1.0), "reference: expected finite numbers"),
     ],
 )

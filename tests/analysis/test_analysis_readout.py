@@ -4,9 +4,14 @@ from scipy.spatial.distance import pdist
 from scipy.stats import pearsonr, spearmanr
 from sklearn.linear_model import RidgeClassifier
 
-from placecell.analysis import distance_correlation, grid_symmetries, linear_probe, relation_correlation
+from placecell.analysis import (
+    distance_correlation,
+    grid_symmetries,
+    linear_probe,
+    relation_correlation,
+)
 from placecell.analysis.procrustes import standardized
-from placecell.analysis.readout import RIDGE, _held_out
+from placecell.analysis.readout import RIDGE, _count_correct
 from placecell.errors import InputError
 
 ROW, COL = np.divmod(np.arange(16), 4)
@@ -16,7 +21,11 @@ RELATION = ((ROW[:, None] == ROW) | (COL[:, None] == COL)) & ~np.eye(16, dtype=b
 
 def grid_table(rng, noise=0.1, width=64):
     """A code for the row plus a code for the column, with noise."""
-    return rng.normal(size=(4, width))[ROW] + rng.normal(size=(4, width))[COL] + noise * rng.normal(size=(16, width))
+    return (
+        rng.normal(size=(4, width))[ROW]
+        + rng.normal(size=(4, width))[COL]
+        + noise * rng.normal(size=(16, width))
+    )
 
 
 @pytest.mark.parametrize("labels", [ROW, COL])
@@ -33,12 +42,17 @@ def test_the_2d_sinusoidal_table_is_read_in_full():
     angle = COORDS[:, :, None] * 10000.0 ** (-np.arange(0, 32, 2) / 32)  # (n, axes, frequencies)
     table = np.concatenate([np.sin(angle), np.cos(angle)], axis=2).reshape(16, 64)
     for labels in (ROW, COL):
-        assert linear_probe(table, labels, rng=np.random.default_rng(0), permutations=0).accuracy == 1
+        assert (
+            linear_probe(table, labels, rng=np.random.default_rng(0), permutations=0).accuracy == 1
+        )
 
 
 def test_random_tables_are_read_at_chance():
     rng = np.random.default_rng(1)
-    found = [linear_probe(rng.normal(size=(16, 64)), ROW, rng=rng, permutations=39, repeats=2) for _ in range(100)]
+    found = [
+        linear_probe(rng.normal(size=(16, 64)), ROW, rng=rng, permutations=39, repeats=2)
+        for _ in range(100)
+    ]
     assert np.mean([f.accuracy for f in found]) == pytest.approx(0.25, abs=0.04)
     assert np.mean([f.p for f in found]) == pytest.approx(0.5, abs=0.12)
 
@@ -46,7 +60,10 @@ def test_random_tables_are_read_at_chance():
 def test_labels_of_unequal_number_weigh_the_same():
     rng = np.random.default_rng(2)
     labels = np.array(["big"] * 12 + ["small"] * 4)
-    accuracy = [linear_probe(rng.normal(size=(16, 40)), labels, rng=rng, permutations=0).accuracy for _ in range(60)]
+    accuracy = [
+        linear_probe(rng.normal(size=(16, 40)), labels, rng=rng, permutations=0).accuracy
+        for _ in range(60)
+    ]
     assert np.mean(accuracy) == pytest.approx(0.5, abs=0.06)  # not the 0.75 of always saying "big"
 
 
@@ -60,13 +77,14 @@ def test_the_probe_is_scikit_learn_s_ridge_classifier():
         model = RidgeClassifier(alpha=RIDGE).fit(x[seen], ROW[seen])
         correct[unseen] = model.predict(x[unseen]) == ROW[unseen]
     assert 0 < correct.sum() < 16
-    assert (_held_out(x[None], ROW, folds)[0] == correct).all()
+    assert (_count_correct(x[None], ROW, folds)[0] == correct).all()
 
 
 def test_the_probe_ignores_scale_and_offset_and_follows_its_seed():
     table = grid_table(np.random.default_rng(4), noise=1.5)
     first, second = (
-        linear_probe(t, ROW, rng=np.random.default_rng(0), permutations=20) for t in (table, 1e-3 * table + 5)
+        linear_probe(t, ROW, rng=np.random.default_rng(0), permutations=20)
+        for t in (table, 1e-3 * table + 5)
     )
     assert first.accuracy == second.accuracy
     assert first.null == pytest.approx(second.null)
@@ -119,7 +137,10 @@ def test_row_plus_column_code_has_the_relation_exactly():
 
 def test_mantel_p_is_uniform_for_random_tables():
     rng = np.random.default_rng(9)
-    p = [relation_correlation(rng.normal(size=(16, 8)), RELATION, permutations=39, rng=rng).p for _ in range(200)]
+    p = [
+        relation_correlation(rng.normal(size=(16, 8)), RELATION, permutations=39, rng=rng).p
+        for _ in range(200)
+    ]
     assert np.mean(p) == pytest.approx(0.5, abs=0.08)
     assert np.mean(np.array(p) <= 0.1) == pytest.approx(0.1, abs=0.07)
 
@@ -127,7 +148,9 @@ def test_mantel_p_is_uniform_for_random_tables():
 def test_bad_input():
     rng = np.random.default_rng(0)
     table = rng.normal(size=(16, 3))
-    with pytest.raises(InputError, match=r"labels: expected one for each of 16 rows, found shape \(4,\)"):
+    with pytest.raises(
+        InputError, match=r"labels: expected one for each of 16 rows, found shape \(4,\)"
+    ):
         linear_probe(table, ROW[:4], rng=rng)
     with pytest.raises(InputError, match=r"each at least twice, found counts \[15, 1\]"):
         linear_probe(table, np.arange(16) == 3, rng=rng)

@@ -1,4 +1,5 @@
-"""Measures of lazy and rich: invariances, known values, and agreement with other implementations."""
+"""Measures of lazy and rich: invariances, known values, and agreement with other
+implementations."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ def gram(seed: int, n: int = 8, d: int = 5) -> np.ndarray:
 
 
 @given(seeds, st.floats(1e-3, 1e3))
-def test_distance_is_between_0_and_1_for_kernels_and_blind_to_scale(seed: int, scale: float) -> None:
+def test_distance_is_between_0_and_1_for_kernels_and_blind_to_scale(
+    seed: int, scale: float
+) -> None:
     a, b = gram(seed), gram(seed + 1)
     assert kernel_distance(a, scale * a) == pytest.approx(0, abs=1e-12)
     assert 0 < kernel_distance(a, b) < 1
@@ -46,7 +49,10 @@ def test_orthogonal_kernels_are_at_1() -> None:
 
 def test_velocity_is_distance_over_steps() -> None:
     a, b, c = gram(0), gram(1), gram(2)
-    assert velocity([a, b, c], [0, 10, 14]) == [kernel_distance(a, b) / 10, kernel_distance(b, c) / 4]
+    assert velocity([a, b, c], [0, 10, 14]) == [
+        kernel_distance(a, b) / 10,
+        kernel_distance(b, c) / 4,
+    ]
 
 
 @given(seeds)
@@ -91,14 +97,16 @@ def test_kernel_ridge_is_that_of_scikit_learn(seed: int) -> None:
     x, new, y = draw.normal(size=(10, 4)), draw.normal(size=(6, 4)), draw.normal(size=(10, 2))
     kernel, test = x @ x.T, new @ x.T
     found = kernel_ridge(kernel, test, y, ridge=0.1)
-    other = KernelRidge(alpha=0.1 * np.trace(kernel) / 10, kernel="precomputed").fit(kernel, y - y.mean(0))
+    other = KernelRidge(alpha=0.1 * np.trace(kernel) / 10, kernel="precomputed").fit(
+        kernel, y - y.mean(0)
+    )
     np.testing.assert_allclose(found, other.predict(test) + y.mean(0), atol=1e-8)
 
 
 @given(seeds)
 def test_the_ridge_chosen_leaves_the_smallest_error_out(seed: int) -> None:
-    """The closed form of the leave-one-out error against leaving each sample out. Targets are centred on the mean of
-    all samples in both, as the closed form has it."""
+    """The closed form of the leave-one-out error against leaving each sample out. Targets are
+    centred on the mean of all samples in both, as the closed form has it."""
     kernel = gram(seed, n=9, d=9)
     targets = numpy_stream(seed, "y").normal(size=(9, 2))
     targets -= targets.mean(0)
@@ -109,13 +117,21 @@ def test_the_ridge_chosen_leaves_the_smallest_error_out(seed: int) -> None:
         for i in range(9):
             rest = np.delete(np.arange(9), i)
             system = kernel[np.ix_(rest, rest)] + ridge * scale * np.eye(8)
-            found += np.square(kernel[i, rest] @ np.linalg.solve(system, targets[rest]) - targets[i]).sum()
+            found += np.square(
+                kernel[i, rest] @ np.linalg.solve(system, targets[rest]) - targets[i]
+            ).sum()
         errors.append(found)
     assert choose_ridge(kernel, targets, ridges) == ridges[int(np.argmin(errors))]
 
 
 def test_half_way_is_where_a_curve_has_made_half_of_its_way() -> None:
-    assert half_way([0, 1, 3, 7], [0.0, 0.2, 0.4, 1.0]) == pytest.approx(np.exp(np.log(4) + np.log(2) / 6) - 1)
-    assert half_way([0, 1, 3], [2.0, 1.0, 0.0]) == pytest.approx(1)  # falling counts as well as rising
-    assert half_way([0, 1, 3], [0.0, 1.0, 0.9]) == pytest.approx(np.sqrt(2) - 1)  # half of the farthest
+    assert half_way([0, 1, 3, 7], [0.0, 0.2, 0.4, 1.0]) == pytest.approx(
+        np.exp(np.log(4) + np.log(2) / 6) - 1
+    )
+    assert half_way([0, 1, 3], [2.0, 1.0, 0.0]) == pytest.approx(
+        1
+    )  # falling counts as well as rising
+    assert half_way([0, 1, 3], [0.0, 1.0, 0.9]) == pytest.approx(
+        np.sqrt(2) - 1
+    )  # half of the farthest
     assert np.isnan(half_way([0, 1], [1.0, 1.0]))

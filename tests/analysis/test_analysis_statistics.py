@@ -79,33 +79,47 @@ def test_spearman_over_sigma_is_scipy_s_of_the_means(seed, seeds):
 def test_the_spearman_interval_narrows_when_seeds_agree():
     rng = np.random.default_rng(3)
     effect = np.arange(6.0)[:, None]
-    agree = spearman_interval(effect + 0.01 * rng.normal(size=(6, 5)), effect + 0.01 * rng.normal(size=(6, 5)), rng)
+    agree = spearman_interval(
+        effect + 0.01 * rng.normal(size=(6, 5)), effect + 0.01 * rng.normal(size=(6, 5)), rng
+    )
     assert (agree.estimate, agree.low, agree.high) == pytest.approx((1, 1, 1))
-    noisy = spearman_interval(effect + 5 * rng.normal(size=(6, 5)), effect + 5 * rng.normal(size=(6, 5)), rng)
+    noisy = spearman_interval(
+        effect + 5 * rng.normal(size=(6, 5)), effect + 5 * rng.normal(size=(6, 5)), rng
+    )
     assert noisy.high - noisy.low > 0.3
 
 
 def test_seeds_are_drawn_for_both_together():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(5, 4))
-    found = spearman_interval(x, 20 * x + 2, rng)  # the same in every draw only if the seeds stay paired
+    found = spearman_interval(
+        x, 20 * x + 2, rng
+    )  # the same in every draw only if the seeds stay paired
     assert (found.low, found.high) == pytest.approx((1, 1))
 
 
 def test_a_flat_curve_has_no_rank_correlation():
-    found = spearman_interval(np.ones((6, 3)), np.random.default_rng(0).normal(size=(6, 3)), np.random.default_rng(0))
+    found = spearman_interval(
+        np.ones((6, 3)), np.random.default_rng(0).normal(size=(6, 3)), np.random.default_rng(0)
+    )
     assert found.method == "undefined"
     assert np.isnan(found.estimate)
-    few = spearman_interval(np.arange(6.0)[:, None], np.arange(6.0)[:, None], np.random.default_rng(0))
+    few = spearman_interval(
+        np.arange(6.0)[:, None], np.arange(6.0)[:, None], np.random.default_rng(0)
+    )
     assert few.estimate == pytest.approx(1)
     assert few.method == "too few values"
 
 
 def test_bad_input():
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match=r"values: expected a non-empty array with 1 axes, found shape \(0,\)"):
+    with pytest.raises(
+        InputError, match=r"values: expected a non-empty array with 1 axes, found shape \(0,\)"
+    ):
         bootstrap_interval([], rng)
-    with pytest.raises(InputError, match="values: expected finite numbers, found 1 NaN or infinite of 3"):
+    with pytest.raises(
+        InputError, match="values: expected finite numbers, found 1 NaN or infinite of 3"
+    ):
         bootstrap_interval([1.0, np.nan, 2.0], rng)
     with pytest.raises(InputError, match="level: expected a number between 0 and 1, found 95"):
         bootstrap_interval([1.0, 2.0, 4.0], rng, level=95)

@@ -11,7 +11,9 @@ def row_and_column_relation(rows, cols):
     return ((r[:, None] == r) | (c[:, None] == c)) & ~np.eye(rows * cols, dtype=bool)
 
 
-@pytest.mark.parametrize(("rows", "cols", "size"), [(4, 4, 1152), (2, 3, 12), (3, 2, 12), (2, 2, 8), (1, 3, 6)])
+@pytest.mark.parametrize(
+    ("rows", "cols", "size"), [(4, 4, 1152), (2, 3, 12), (3, 2, 12), (2, 2, 8), (1, 3, 6)]
+)
 def test_a_grid_has_all_its_symmetries_once(rows, cols, size):
     group = grid_symmetries(rows, cols)
     members = {tuple(p) for p in group.permutations.tolist()}
@@ -48,14 +50,19 @@ def test_words_name_what_was_done():
     assert words[tuple(grid.T.ravel())] == "transposed"
     assert words[tuple(grid[[2, 1, 0]].ravel())] == "rows reordered"
     assert words[tuple(grid[:, [1, 2, 0]].ravel())] == "columns reordered"
-    assert words[tuple(grid[[1, 0, 2]][:, [0, 2, 1]].T.ravel())] == "transposed, rows reordered, columns reordered"
+    assert (
+        words[tuple(grid[[1, 0, 2]][:, [0, 2, 1]].T.ravel())]
+        == "transposed, rows reordered, columns reordered"
+    )
 
 
 def test_a_reference_s_own_symmetries_are_searched_once():
     group = grid_symmetries(4, 4)
     coords = np.stack(np.divmod(np.arange(16), 4), axis=1)
     distances = np.linalg.norm(coords[:, None] - coords[None], axis=-1)
-    assert len(distinct(distances[None], group)) == 144  # 1152 / (2 flips of rows × 2 of columns × transpose)
+    assert (
+        len(distinct(distances[None], group)) == 144
+    )  # 1152 / (2 flips of rows × 2 of columns × transpose)
     assert distinct(row_and_column_relation(4, 4)[None].astype(float), group).tolist() == [0]
 
 

@@ -1,4 +1,5 @@
-"""What every encoding must do, run over the registry; then each one's formula against an outside value."""
+"""What every encoding must do, run over the registry; then each one's formula against an outside
+value."""
 
 from __future__ import annotations
 
@@ -9,7 +10,11 @@ import re
 import numpy as np
 import pytest
 import torch
-from positional_encodings.torch_encodings import PositionalEncoding1D, PositionalEncoding2D, PositionalEncoding3D
+from positional_encodings.torch_encodings import (
+    PositionalEncoding1D,
+    PositionalEncoding2D,
+    PositionalEncoding3D,
+)
 
 import placecell
 from placecell import encodings
@@ -17,17 +22,19 @@ from placecell.config import EncodingConfig, ModelConfig
 from placecell.encodings import Encoding, Positions
 from placecell.encodings.alibi import slopes
 from placecell.errors import InputError
-from placecell.model import Attention, Tokens, build_model, resolve
+from placecell.model import Attention, Inputs, Tokens, build_model, resolve
 from placecell.train import fit, make_model, make_optimizer
 from placecell.train.loop import State
 
-NAMES = sorted(encodings.available())
+NAMES = sorted(encodings.available())  # with one from outside the package: conftest.py loads it
+PRODUCTS = ("fourier",)  # a matrix product of fewer rows may round otherwise
 B, H, D, Q = 3, 2, 24, 2  # the width suits rotary over 1, 2 and 3 axes with two heads
 E = D // H
 PLACES = {1: Positions.sequence(12), 2: Positions.grid(3, 4), 3: Positions.grid(2, 3, 2)}
 N = 12
 READ = torch.tensor([[0, 11], [5, 5], [7, 2]])  # b q
-OFFERED = ("n", "d", "heads", "device", "dtype")  # what a model offers besides the keys of EncodingConfig
+# what a model offers besides the keys of EncodingConfig
+OFFERED = ("n", "d", "heads", "device", "dtype")
 
 every = pytest.mark.parametrize("name", NAMES)
 over_axes = pytest.mark.parametrize("axes", [1, 2, 3])
@@ -58,7 +65,14 @@ def rows_of(x: torch.Tensor, read: torch.Tensor) -> torch.Tensor:
     return torch.stack([part[..., rows, :] for part, rows in zip(x, read, strict=True)])
 
 
-def model_of(name: str, width: int = D, heads: int = H, seed: int = 0, axes: int = 2, sigma: float | None = None):
+def model_of(
+    name: str,
+    width: int = D,
+    heads: int = H,
+    seed: int = 0,
+    axes: int = 2,
+    sigma: float | None = None,
+):
     return build_model(
         Tokens("symbol", 40),
         PLACES[axes],
@@ -101,10 +115,10 @@ def test_hooks_have_the_promised_shapes(name: str, axes: int, dtype: torch.dtype
             assert torch.broadcast_shapes(bias.shape, shape) == shape
             assert bias.dtype == dtype
     for mixed, shape in (
-        (encoding.mix(weights, pos, pos), (B, H, N, E)),
-        (encoding.mix(rows_of(weights, READ), some, pos), (B, H, Q, E)),
+        (encoding.add_values(weights, pos, pos), (B, H, N, E)),
+        (encoding.add_values(rows_of(weights, READ), some, pos), (B, H, Q, E)),
     ):
-        assert encoding.mixes == (mixed is not None)
+        assert encoding.adds_values == (mixed is not None)
         if mixed is not None:
             assert torch.broadcast_shapes(mixed.shape, shape) == shape
             assert mixed.dtype == dtype
@@ -125,13 +139,22 @@ def test_some_tokens_are_the_same_as_all_and_then_some(name: str, axes: int) -> 
     encoding, pos = make(name, axes, dtype=torch.float64), PLACES[axes]
     some, x, q, weights = pos.take(READ), draw(B, N, D), draw(B, H, N, E), weights_like(B, H, N, N)
     same = torch.testing.assert_close
-    same(encoding.embed(rows_of(x, READ), some), rows_of(encoding.embed(x, pos), READ), rtol=0, atol=0)
-    same(encoding.rotate(rows_of(q, READ), some), rows_of(encoding.rotate(q, pos), READ), rtol=0, atol=0)
+    bits = {"rtol": 1e-14, "atol": 1e-14} if name in PRODUCTS else {"rtol": 0, "atol": 0}
+    same(encoding.embed(rows_of(x, READ), some), rows_of(encoding.embed(x, pos), READ), **bits)
+    same(
+        encoding.rotate(rows_of(q, READ), some),
+        rows_of(encoding.rotate(q, pos), READ),
+        rtol=0,
+        atol=0,
+    )
     whole, part = encoding.bias(q, pos, pos), encoding.bias(rows_of(q, READ), some, pos)
     assert (whole is None) == (part is None)
     if whole is not None:
         same(part.expand(B, H, Q, N), rows_of(whole.expand(B, H, N, N), READ))
-    whole, part = encoding.mix(weights, pos, pos), encoding.mix(rows_of(weights, READ), some, pos)
+    whole, part = (
+        encoding.add_values(weights, pos, pos),
+        encoding.add_values(rows_of(weights, READ), some, pos),
+    )
     if whole is not None:
         same(part, rows_of(whole, READ))
     whole, part = encoding.visible(pos, pos), encoding.visible(some, pos)
@@ -139,7 +162,7 @@ def test_some_tokens_are_the_same_as_all_and_then_some(name: str, axes: int) -> 
         same(part.expand(B, H, Q, N), rows_of(whole.expand(B, H, N, N), READ))
     whole, part = encoding.table(pos), encoding.table(some)
     if whole is not None:
-        same(part, whole[READ], rtol=0, atol=0)
+        same(part, whole[READ], **bits)
 
 
 @every
@@ -152,7 +175,9 @@ def test_called_as_a_module_it_embeds_a_sequence(name: str) -> None:
 @every
 @pytest.mark.parametrize("device", ["cpu", torch.device("cpu"), None])
 @in_both
-def test_device_and_dtype_are_taken(name: str, device: str | torch.device | None, dtype: torch.dtype) -> None:
+def test_device_and_dtype_are_taken(
+    name: str, device: str | torch.device | None, dtype: torch.dtype
+) -> None:
     for part in make(name, device=device, dtype=dtype).state_dict().values():
         assert part.device.type == "cpu"
         assert part.dtype == dtype
@@ -161,7 +186,8 @@ def test_device_and_dtype_are_taken(name: str, device: str | torch.device | None
 @every
 @over_axes
 def test_safe_on_the_meta_device(name: str, axes: int) -> None:
-    """Nothing may be lost by building without storage: what `reset_parameters` does not restore is a bug."""
+    """Nothing may be lost by building without storage: what `reset_parameters` does not restore is
+    a bug."""
     encoding = make(name, axes, device="meta")
     assert all(part.is_meta for part in encoding.state_dict().values())
     pos = PLACES[axes].to("meta")
@@ -190,7 +216,7 @@ def test_safe_on_the_meta_device(name: str, axes: int) -> None:
 def test_gradients_reach_every_parameter(name: str) -> None:
     model = model_of(name)
     tokens = torch.randint(40, (B, N), generator=stream(1))
-    model(tokens, PLACES[2]).outputs.square().sum().backward()
+    model(Inputs(tokens, PLACES[2])).outputs.square().sum().backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.isfinite().all(), key
@@ -211,8 +237,11 @@ def test_the_generator_decides_every_random_number(name: str) -> None:
 @every
 @pytest.mark.parametrize("default", [torch.float32, torch.float64])
 @pytest.mark.parametrize("device", ["cpu", "meta"])  # meta stands for any other default device
-def test_draws_are_the_same_for_every_dtype_and_default(name: str, default: torch.dtype, device: str) -> None:
-    """z is drawn in single precision on the CPU whatever torch's defaults are, or sweeps would not be paired."""
+def test_draws_are_the_same_for_every_dtype_and_default(
+    name: str, default: torch.dtype, device: str
+) -> None:
+    """z is drawn in single precision on the CPU whatever torch's defaults are, or sweeps would not
+    be paired."""
     expected = make(name, dtype=torch.float32).state_dict()
     encoding = make(name, dtype=torch.float64, seed=None)
     before = torch.get_default_dtype()
@@ -232,7 +261,10 @@ def test_state_round_trip(name: str) -> None:
     second.load_state_dict(first.state_dict(), strict=True)
     x, q, pos = draw(B, N, D, dtype=torch.float32), draw(B, H, N, E, dtype=torch.float32), PLACES[2]
     assert torch.equal(first.embed(x, pos), second.embed(x, pos))
-    for a, b in ((first.bias(q, pos, pos), second.bias(q, pos, pos)), (first.table(pos), second.table(pos))):
+    for a, b in (
+        (first.bias(q, pos, pos), second.bias(q, pos, pos)),
+        (first.table(pos), second.table(pos)),
+    ):
         assert (a is None and b is None) or torch.equal(a, b)
 
 
@@ -242,7 +274,9 @@ def test_repr_shows_the_settings(name: str) -> None:
     encoding = encodings.build(name, n=N, d=D, heads=H, **chosen)
     assert repr(encoding).startswith(type(encoding).__name__ + "(")
     for key in encodings.settings(name) & chosen.keys():
-        assert f"{key}={chosen[key]:g}" in encoding.extra_repr(), f"{key} is missing in {encoding!r}"
+        assert f"{key}={chosen[key]:g}" in encoding.extra_repr(), (
+            f"{key} is missing in {encoding!r}"
+        )
 
 
 @every
@@ -261,7 +295,9 @@ def test_every_argument_can_be_configured(name: str) -> None:
 
 def test_every_setting_is_unset_by_default() -> None:
     config = EncodingConfig()
-    assert all(getattr(config, f.name) is None for f in dataclasses.fields(config) if f.name != "name")
+    assert all(
+        getattr(config, f.name) is None for f in dataclasses.fields(config) if f.name != "name"
+    )
 
 
 @every
@@ -271,7 +307,9 @@ def test_resolve_fills_what_is_read_and_clears_the_rest(name: str) -> None:
         done = resolve(config, axes=2)
         for f in dataclasses.fields(EncodingConfig):
             if f.name != "name":
-                assert (getattr(done, f.name) is not None) == (f.name in encodings.settings(name)), f.name
+                assert (getattr(done, f.name) is not None) == (
+                    f.name in encodings.settings(name)
+                ), f.name
         assert resolve(done, axes=2) == done
         given = {key: value for key, value in dataclasses.asdict(done).items() if key != "name"}
         assert isinstance(encodings.build(name, n=N, d=D, heads=H, **given), Encoding)
@@ -283,10 +321,10 @@ def test_hooks_are_neutral_unless_overridden() -> None:
         assert encoding.embed(x, pos) is x
         assert encoding.rotate(q, pos) is q
         assert encoding.bias(q, pos, pos) is None
-        assert encoding.mix(weights_like(B, H, N, N), pos, pos) is None
+        assert encoding.add_values(weights_like(B, H, N, N), pos, pos) is None
         assert encoding.visible(pos, pos) is None
         assert encoding.table(pos) is None
-        assert not encoding.mixes
+        assert not encoding.adds_values
 
 
 @every
@@ -294,7 +332,10 @@ def test_only_nope_is_permutation_equivariant(name: str) -> None:
     model = model_of(name, sigma=0.5 if "sigma" in encodings.settings(name) else None).double()
     tokens = torch.randint(40, (B, N), generator=stream(3))
     order = torch.randperm(N, generator=stream(4))
-    before, after = model(tokens, PLACES[2]).outputs[:, order], model(tokens[:, order], PLACES[2]).outputs
+    before, after = (
+        model(Inputs(tokens, PLACES[2])).outputs[:, order],
+        model(Inputs(tokens[:, order], PLACES[2])).outputs,
+    )
     apart = float((before - after).detach().abs().max())
     assert apart < 1e-12 if name == "nope" else apart > 1e-6
 
@@ -312,7 +353,9 @@ def test_unusable_settings_are_refused(name: str, wrong: dict) -> None:
     offered = {"n": N, "d": D, "heads": H, "axes": 2} | wrong
     if wrong.keys() & encodings.settings(name):
         with pytest.raises(InputError, match=next(iter(wrong))):
-            encodings.lookup(name)(**{key: offered[key] for key in encodings.settings(name) & offered.keys()})
+            encodings.lookup(name)(
+                **{key: offered[key] for key in encodings.settings(name) & offered.keys()}
+            )
     else:
         encodings.build(name, **offered)
 
@@ -320,7 +363,10 @@ def test_unusable_settings_are_refused(name: str, wrong: dict) -> None:
 @every
 def test_numbers_of_numpy_are_numbers(name: str) -> None:
     plain = {"n": N, "d": D, "heads": H, "axes": 2, "max_distance": 3, "sigma": 0.5, "base": 50.0}
-    numpys = {key: np.int64(value) if isinstance(value, int) else np.float32(value) for key, value in plain.items()}
+    numpys = {
+        key: np.int64(value) if isinstance(value, int) else np.float32(value)
+        for key, value in plain.items()
+    }
     one, two = encodings.build(name, **plain), encodings.build(name, **numpys)
     assert repr(one) == repr(two)
     assert {key: part.shape for key, part in one.state_dict().items()} == {
@@ -330,7 +376,9 @@ def test_numbers_of_numpy_are_numbers(name: str) -> None:
 
 @every
 @pytest.mark.parametrize(
-    "shape", [(B, N, 1), (B, 1, D), (1, D), (D,), (B, N + 1, D), (B, N, D, 1), (B, N, D + 2)], ids=str
+    "shape",
+    [(B, N, 1), (B, 1, D), (1, D), (D,), (B, N + 1, D), (B, N, D, 1), (B, N, D + 2)],
+    ids=str,
 )
 def test_embeddings_of_another_shape_are_refused(name: str, shape: tuple[int, ...]) -> None:
     """They would broadcast: to another width, to more tokens, to a square of tokens."""
@@ -338,7 +386,9 @@ def test_embeddings_of_another_shape_are_refused(name: str, shape: tuple[int, ..
     if encoding.table(PLACES[1]) is None:
         assert encoding.embed(x, PLACES[1]) is x
         return
-    with pytest.raises(InputError, match=re.escape(f"{(N, D)}"[1:-1]) + ".*" + re.escape(f"{shape}")):
+    with pytest.raises(
+        InputError, match=re.escape(f"{(N, D)}"[1:-1]) + ".*" + re.escape(f"{shape}")
+    ):
         encoding.embed(x, PLACES[1])
 
 
@@ -375,7 +425,11 @@ def test_queries_of_another_shape_are_refused(name: str) -> None:
     encoding, pos = make(name, axes=1), PLACES[1]
     act = encoding.rotate if name == "rotary" else lambda q, pos: encoding.bias(q, pos, pos)
     act(draw(B, H, N, E, dtype=torch.float32), pos)
-    wrong = [(B, H, 1, E), (B, N, E), *([(B, 1, N, E), (B, 4, N, E)] if name == "alibi" else [(B, H, N, 2)])]
+    wrong = [
+        (B, H, 1, E),
+        (B, N, E),
+        *([(B, 1, N, E), (B, 4, N, E)] if name == "alibi" else [(B, H, N, 2)]),
+    ]
     for shape in wrong:
         with pytest.raises(InputError, match="should be .*" + re.escape(f"found {shape}")):
             act(torch.zeros(shape), pos)
@@ -425,10 +479,14 @@ def test_learnable_in_five_lines() -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "sigma" in encodings.settings(name)])
 @pytest.mark.parametrize("sigma", [0.02, 0.1, 0.2, 0.5, 1.0, 2.0])
-def test_sigma_is_sigma_after_the_whole_model_is_built(name: str, sigma: float, tiny, tiny_task) -> None:
+def test_sigma_is_sigma_after_the_whole_model_is_built(
+    name: str, sigma: float, tiny, tiny_task
+) -> None:
     entries = []
     for seed in range(4):
-        model = make_model(tiny(encoding=name, sigma=sigma, width=96, depth=1, seed=seed), tiny_task)
+        model = make_model(
+            tiny(encoding=name, sigma=sigma, width=96, depth=1, seed=seed), tiny_task
+        )
         if model.table(tiny_task.positions) is None:
             entries += [part.detach().flatten() for part in model.encoding.parameters()]
             continue
@@ -442,7 +500,9 @@ def test_sigma_is_sigma_after_the_whole_model_is_built(name: str, sigma: float, 
 
 
 def other_weights(model: torch.nn.Module) -> dict[str, torch.Tensor]:
-    return {key: part for key, part in model.state_dict().items() if not key.startswith("encoding.")}
+    return {
+        key: part for key, part in model.state_dict().items() if not key.startswith("encoding.")
+    }
 
 
 def assert_same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> None:
@@ -453,7 +513,10 @@ def assert_same(one: dict[str, torch.Tensor], two: dict[str, torch.Tensor]) -> N
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "sigma" in encodings.settings(name)])
 def test_another_sigma_is_the_same_draw_scaled(name: str, tiny, tiny_task) -> None:
-    models = {s: make_model(tiny(encoding=name, sigma=s, seed=5), tiny_task) for s in (0.1, 0.25, 0.5, 1.0, 1.7)}
+    models = {
+        s: make_model(tiny(encoding=name, sigma=s, seed=5), tiny_task)
+        for s in (0.1, 0.25, 0.5, 1.0, 1.7)
+    }
     for sigma, model in models.items():
         assert_same(other_weights(model), other_weights(models[1.0]))
         for key, part in model.encoding.state_dict().items():
@@ -470,7 +533,10 @@ def test_other_weights_do_not_depend_on_the_encoding(tiny, tiny_task) -> None:
 
 def test_each_seed_moves_its_own_stream_only(tiny, tiny_task) -> None:
     base = make_model(tiny(), tiny_task)
-    pe, weights = make_model(tiny(pe_seed=9), tiny_task), make_model(tiny(weights_seed=9), tiny_task)
+    pe, weights = (
+        make_model(tiny(pe_seed=9), tiny_task),
+        make_model(tiny(weights_seed=9), tiny_task),
+    )
     assert_same(other_weights(pe), other_weights(base))
     assert not torch.equal(pe.encoding.weight, base.encoding.weight)
     assert torch.equal(weights.encoding.weight, base.encoding.weight)
@@ -489,7 +555,15 @@ def test_another_sigma_sees_the_same_batches(tiny, tiny_task, tiny_splits, monke
         config = tiny(sigma=sigma, steps=6)
         model = make_model(config, tiny_task)
         optimizer, seed = make_optimizer(model, config.train), config.seed_of("data")
-        fit(model, tiny_task, tiny_splits, config.train, seed=seed, state=State(), optimizer=optimizer)
+        fit(
+            model,
+            tiny_task,
+            tiny_splits,
+            config.train,
+            seed=seed,
+            state=State(),
+            optimizer=optimizer,
+        )
     assert torch.equal(torch.stack(seen[:6]), torch.stack(seen[6:]))
 
 
@@ -504,14 +578,20 @@ def test_random_is_not_trained() -> None:
 @pytest.mark.parametrize("d", [6, 10, 12, 16, 18, 25, 33, 64, 160])
 @pytest.mark.parametrize(
     ("shape", "reference"),
-    [((9,), PositionalEncoding1D), ((4, 5), PositionalEncoding2D), ((2, 3, 4), PositionalEncoding3D)],
+    [
+        ((9,), PositionalEncoding1D),
+        ((4, 5), PositionalEncoding2D),
+        ((2, 3, 4), PositionalEncoding3D),
+    ],
 )
 def test_sinusoidal_equals_the_published_package(shape: tuple[int, ...], reference, d: int) -> None:
     pos = Positions.grid(*shape)
     expected = reference(d)(torch.zeros(1, *shape, d)).reshape(-1, d)
     pe = placecell.SinusoidalPE(d, axes=len(shape))
     torch.testing.assert_close(pe.table(pos), expected, rtol=0, atol=1e-6)
-    torch.testing.assert_close(pe(torch.zeros(1, len(pos.index), d), pos)[0], expected, rtol=0, atol=1e-6)
+    torch.testing.assert_close(
+        pe(torch.zeros(1, len(pos.index), d), pos)[0], expected, rtol=0, atol=1e-6
+    )
 
 
 def test_sinusoidal_in_double_precision_is_right_to_the_last_digits() -> None:
@@ -602,18 +682,26 @@ def test_alibi_slopes_are_the_published_ones() -> None:
 @over_axes
 def test_alibi_is_symmetric_and_falls_with_euclidean_distance(axes: int) -> None:
     pos = PLACES[axes]
-    bias = placecell.AlibiPE(heads=8, axes=axes).bias(draw(1, 8, N, E), pos, pos).expand(1, 8, N, N)[0]
+    bias = (
+        placecell.AlibiPE(heads=8, axes=axes).bias(draw(1, 8, N, E), pos, pos).expand(1, 8, N, N)[0]
+    )
     assert torch.equal(bias, bias.transpose(-1, -2))
-    far = torch.cdist(pos.coords.double(), pos.coords.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    far = torch.cdist(
+        pos.coords.double(), pos.coords.double(), compute_mode="donot_use_mm_for_euclid_dist"
+    )
     for head in range(8):
         torch.testing.assert_close(bias[head], -(2.0 ** -(head + 1)) * far, rtol=1e-6, atol=0)
-        assert torch.equal(far.flatten().argsort(stable=True), (-bias[head]).flatten().argsort(stable=True))
+        assert torch.equal(
+            far.flatten().argsort(stable=True), (-bias[head]).flatten().argsort(stable=True)
+        )
 
 
 # ------------------------------------------------------------------ Shaw's relative encoding
 
 
-def naive_shaw(x: np.ndarray, attention: Attention, encoding: placecell.RelativePE, coords: np.ndarray) -> np.ndarray:
+def naive_shaw(
+    x: np.ndarray, attention: Attention, encoding: placecell.RelativePE, coords: np.ndarray
+) -> np.ndarray:
     """Shaw et al., equations 3 and 4, a sum at a time; x (n d), coords (n c)."""
     weight, offset = (part.detach().numpy() for part in (attention.qkv.weight, attention.qkv.bias))
     q, k, v = np.split(x @ weight.T + offset, 3, axis=-1)
@@ -656,7 +744,9 @@ def test_relative_depends_on_differences_only(axes: int, by: list[float]) -> Non
     pos = Positions(pos.index, pos.coords * 1.375)  # exact in floating point, and not whole numbers
     q, weights, moved = draw(B, H, N, E), weights_like(B, H, N, N), shifted(pos, by)
     torch.testing.assert_close(encoding.bias(q, moved, moved), encoding.bias(q, pos, pos))
-    torch.testing.assert_close(encoding.mix(weights, moved, moved), encoding.mix(weights, pos, pos))
+    torch.testing.assert_close(
+        encoding.add_values(weights, moved, moved), encoding.add_values(weights, pos, pos)
+    )
 
 
 def test_relative_clips_differences() -> None:
@@ -672,11 +762,16 @@ def test_relative_clips_differences() -> None:
 
 
 def test_causal_mask_hides_what_comes_after() -> None:
-    assert torch.equal(make("nope-causal").visible(PLACES[2], PLACES[2])[0], torch.ones(N, N).tril().bool())
+    assert torch.equal(
+        make("nope-causal").visible(PLACES[2], PLACES[2])[0], torch.ones(N, N).tril().bool()
+    )
     model = model_of("nope-causal")
     tokens = torch.randint(39, (1, N), generator=stream(5))
     changed = tokens.clone()
     changed[0, 6] = 39
-    before, after = model(tokens, PLACES[2]).outputs, model(changed, PLACES[2]).outputs
+    before, after = (
+        model(Inputs(tokens, PLACES[2])).outputs,
+        model(Inputs(changed, PLACES[2])).outputs,
+    )
     assert torch.equal(before[:, :6], after[:, :6])
     assert not torch.equal(before[:, 6:], after[:, 6:])

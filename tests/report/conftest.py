@@ -1,4 +1,5 @@
-"""A small real sweep, runs made to show each failure, and a real browser; each made once for all tests here."""
+"""A small real sweep, runs made to show each failure, and a real browser; each made once for all
+tests here."""
 
 from __future__ import annotations
 
@@ -11,16 +12,22 @@ from typing import Any
 import pytest
 
 from placecell.config import RunConfig
-from placecell.report.page import Page, build_page
-from placecell.report.store import read_store
+from placecell.report.page.build import Page, build_page
+from placecell.store import Store
 from placecell.sweep import grid
 from placecell.train import RunResult, make_task, run
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 SMALL = {
     "task": "latin_square",
     "data": {"n_train": 64, "n_valid": 16, "n_test": 60},
@@ -50,7 +57,7 @@ def copy(store: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def page(store: Path) -> Page:
-    return build_page(read_store(store))
+    return build_page(Store(store).run_set())
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +65,9 @@ def known(page: Page) -> dict[str, dict[str, float]]:
     """What was measured of the sweep's tables, so that it is measured once."""
     assert page.summary is not None
     return {
-        run.result.config.name: {name: value for name, value in run.values.items() if name.startswith("table/")}
+        run.result.config.name: {
+            name: value for name, value in run.values.items() if name.startswith("table/")
+        }
         for run in page.summary.runs
     }
 
@@ -100,11 +109,16 @@ class Tab:
     """A tab that keeps what a page should not do: complain, or ask the network for anything."""
 
     def __init__(self, browser: Any, **options: Any) -> None:
-        self.context = browser.new_context(**({"viewport": {"width": 1100, "height": 900}} | options))
+        self.context = browser.new_context(
+            **({"viewport": {"width": 1100, "height": 900}} | options)
+        )
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on(
+            "console",
+            lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None,
+        )
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.refused: list[str] = []

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from placecell import files
-from placecell.report.page import Page, build_page
-from placecell.report.store import read_store
-from placecell.report.summary import Summary
+from placecell.report.page.build import Page, build_page
+from placecell.store import Store, files
+from placecell.study.records import Summary
 
 New = Callable[..., Any]
 
@@ -90,7 +89,9 @@ def test_colours_and_three_dimensions(opened: Any) -> None:
     names = [t.get("name") for t in plotted(tab, "tables-a-map")]
     assert names[1:] == ["row 0", "row 1", "row 2", "row 3"]
     tab.locator("#tables-colour").select_option("column")
-    assert [t.get("name") for t in plotted(tab, "tables-a-map")][1:] == [f"column {i}" for i in range(4)]
+    assert [t.get("name") for t in plotted(tab, "tables-a-map")][1:] == [
+        f"column {i}" for i in range(4)
+    ]
     assert tab.locator("#tables-turn").is_hidden()
     tab.locator("#tables-dims").select_option("3")
     before = plotted(tab, "tables-a-map")
@@ -117,8 +118,15 @@ def test_attention_by_layer_and_head(opened: Any) -> None:
             tab.locator("#attention-head").select_option(index=head)
             seen.append(plotted(tab, "attention-map")[0]["z"])
     assert all(a != b for i, a in enumerate(seen) for b in seen[:i])
-    mean = [[(a + b) / 2 for a, b in zip(x, y, strict=True)] for x, y in zip(seen[1], seen[2], strict=True)]
-    assert all(abs(a - b) < 1e-6 for x, y in zip(mean, seen[0], strict=True) for a, b in zip(x, y, strict=True))
+    mean = [
+        [(a + b) / 2 for a, b in zip(x, y, strict=True)]
+        for x, y in zip(seen[1], seen[2], strict=True)
+    ]
+    assert all(
+        abs(a - b) < 1e-6
+        for x, y in zip(mean, seen[0], strict=True)
+        for a, b in zip(x, y, strict=True)
+    )
     ideal = plotted(tab, "attention-ideal")[0]["z"]
     assert {round(v, 3) for row in ideal for v in row} == {0, round(1 / 6, 3)}
 
@@ -145,7 +153,10 @@ def test_measures_against_the_headline(opened: Any, page: Page) -> None:
         tab.locator("#agreement-measure").select_option(measure)
         title = plotted(tab, "agreement-plot", "layout")["xaxis"]["title"]["text"]
         assert title.replace("<br>", " ") == words
-        assert tab.locator("#agreement-says").inner_text() == page.panels["agreement"].choices["sentences"][measure]
+        assert (
+            tab.locator("#agreement-says").inner_text()
+            == page.panels["agreement"].choices["sentences"][measure]
+        )
 
 
 def test_the_legend_hides_and_shows_by_keyboard(opened: Any) -> None:
@@ -190,7 +201,9 @@ def test_downloads_of_tables_give_what_is_shown(opened: Any, page: Page) -> None
     assert page.summary is not None
     rows = saved(tab, '[data-csv="attention"]')
     assert len(rows) == 256
-    assert sum(float(row["attention"]) for row in rows if row["query"] == "3") == pytest.approx(1, abs=1e-3)
+    assert sum(float(row["attention"]) for row in rows if row["query"] == "3") == pytest.approx(
+        1, abs=1e-3
+    )
     assert len(saved(tab, '[data-csv="runs"]')) == 8
     assert saved(tab, '[data-csv="diagnosis"]')[0]["signature"]
     assert len(saved(tab, '[data-csv="conditions"]')) == 4
@@ -231,7 +244,9 @@ def test_colours_follow_the_system_and_the_button(tab: New, page_file: Path, sch
         page.locator("#theme").click()
         assert name in page.locator("#theme").inner_text()
         light[name] = _background(page)
-        contrast = sorted((_luminance(page, "main p", "color"), _luminance(page, "body", "backgroundColor")))
+        contrast = sorted(
+            (_luminance(page, "main p", "color"), _luminance(page, "body", "backgroundColor"))
+        )
         assert (contrast[1] + 0.05) / (contrast[0] + 0.05) > 7
     assert light["light"] != light["dark"]
     changed = plotted(page, "headline-plot", "layout")["font"]["color"]
@@ -258,11 +273,16 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(tab: New, page_file: Path, 
 
 def test_every_control_has_a_name_and_can_be_reached_by_keyboard(opened: Any) -> None:
     page = opened.page
-    nameless = page.evaluate("""() => [...document.querySelectorAll('button, select, input')].filter((e) =>
-        !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length))).map((e) => e.id)""")
+    nameless = page.evaluate("""() => [...document.querySelectorAll('button, select, input')]
+        .filter((e) => !e.getAttribute('aria-label') && !e.textContent.trim())
+        .filter((e) => !(e.labels && e.labels.length))
+        .map((e) => e.id)""")
     assert nameless == []
     assert (
-        page.evaluate('document.querySelectorAll(\'[tabindex]:not([tabindex="0"]):not([tabindex="-1"])\').length') == 0
+        page.evaluate(
+            'document.querySelectorAll(\'[tabindex]:not([tabindex="0"]):not([tabindex="-1"])\').length'
+        )
+        == 0
     )
     page.evaluate("scrollTo(0, 0)")
     page.keyboard.press("Tab")
@@ -271,9 +291,18 @@ def test_every_control_has_a_name_and_can_be_reached_by_keyboard(opened: Any) ->
     for _ in range(80):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id"))
-    assert {"theme", "tables-step", "tables-play", "tables-a", "attention-layer", "agreement-measure"} <= reached
+    assert {
+        "theme",
+        "tables-step",
+        "tables-play",
+        "tables-a",
+        "attention-layer",
+        "agreement-measure",
+    } <= reached
     assert page.evaluate("""() => { document.getElementById('theme').focus(); return 1; }""") == 1
-    headings = page.evaluate("[...document.querySelectorAll('h1,h2,h3')].map((h) => Number(h.tagName[1]))")
+    headings = page.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3')].map((h) => Number(h.tagName[1]))"
+    )
     assert headings[0] == 1
     assert all(b - a <= 1 for a, b in pairwise(headings))
 
@@ -295,23 +324,30 @@ def evil_summary(summary: Summary) -> dict[str, str]:
 def test_names_with_markup_are_text(
     tab: New, copy: Path, tmp_path: Path, page: Page, known: Any, monkeypatch: Any
 ) -> None:
-    """Markup in labels, messages, names of folders, environments and titles is shown, and runs nothing."""
-    from placecell.report import page as module
+    """Markup in labels, messages, names of folders, environments and titles is shown, and runs
+    nothing."""
+    from placecell.report.page import build as module
 
     assert page.summary is not None
     names = evil_summary(page.summary)
     real = module.label
     monkeypatch.setattr(module, "label", lambda config, keys: names[real(config, keys)])
-    monkeypatch.setattr("placecell.report.summary.label", lambda config, keys: names[real(config, keys)])
+    monkeypatch.setattr(
+        "placecell.study.summary.label", lambda config, keys: names[real(config, keys)]
+    )
     for path in sorted(copy.glob("*/status.json"))[:1]:
         files.write_json(
-            path, files.read_json(path) | {"status": "failed", "message": EVIL[0] + " </td> javascript:alert(2)"}
+            path,
+            files.read_json(path)
+            | {"status": "failed", "message": EVIL[0] + " </td> javascript:alert(2)"},
         )
     for path in copy.glob("*/environment.json"):
         files.write_json(
-            path, files.read_json(path) | {"processor": EVIL[2], "link": '<a href="javascript:window.evil=5">x</a>'}
+            path,
+            files.read_json(path)
+            | {"processor": EVIL[2], "link": '<a href="javascript:window.evil=5">x</a>'},
         )
-    made = build_page(read_store(copy), title=EVIL[1], known=known)
+    made = build_page(Store(copy).run_set(), title=EVIL[1], known=known)
     target = tmp_path / "<img src=x onerror=alert(1)>.html"
     one = tab()
     opened = one.open(made.write(target))
@@ -330,7 +366,10 @@ def test_names_with_markup_are_text(
     assert EVIL[0] + " </td> javascript:alert(2)" in opened.locator("#runs").inner_text()
     assert EVIL[2] in opened.locator("#repeat").inner_text()
     assert (
-        opened.locator("main script, main img, main [onerror], main [onload], main [href^='javascript']").count() == 0
+        opened.locator(
+            "main script, main img, main [onerror], main [onload], main [href^='javascript']"
+        ).count()
+        == 0
     )
     assert {t.text_content() for t in opened.locator("#headline-legend button").all()} & set(EVIL)
     rows = saved(opened, '[data-csv="headline"]')
@@ -339,11 +378,15 @@ def test_names_with_markup_are_text(
     assert len(one.requests) == 1
 
 
-def test_scripts_that_are_not_the_pages_own_do_not_run(tab: New, page: Page, tmp_path: Path) -> None:
+def test_scripts_that_are_not_the_pages_own_do_not_run(
+    tab: New, page: Page, tmp_path: Path
+) -> None:
     """The policy holds: a script put into the page by hand is refused."""
     path = tmp_path / "changed.html"
     path.write_text(
-        page.html.replace("</main>", "</main><script>window.evil = 1</script><img src='https://example.org/x'>")
+        page.html.replace(
+            "</main>", "</main><script>window.evil = 1</script><img src='https://example.org/x'>"
+        )
     )
     one = tab()
     opened = one.open(path)
@@ -356,7 +399,7 @@ def test_a_page_of_unfinished_runs_draws_too(tab: New, copy: Path, tmp_path: Pat
     for path in copy.glob("*/status.json"):
         files.write_json(path, files.read_json(path) | {"status": "running"})
     one = tab()
-    opened = one.open(build_page(read_store(copy)).write(tmp_path / "running.html"))
+    opened = one.open(build_page(Store(copy).run_set()).write(tmp_path / "running.html"))
     one.see_all()
     assert opened.locator(".js-plotly-plot").count() == 1
     assert "nothing to compare yet" in opened.locator(".lead").inner_text()
@@ -364,8 +407,10 @@ def test_a_page_of_unfinished_runs_draws_too(tab: New, copy: Path, tmp_path: Pat
 
 
 def test_a_page_without_sigma_draws_too(tab: New, store: Path, tmp_path: Path, known: Any) -> None:
-    found = read_store(store)
-    fixed = replace(found, results=[r for r in found.results if r.config.encoding.name == "sinusoidal"])
+    found = Store(store).run_set()
+    fixed = replace(
+        found, results=[r for r in found.results if r.config.encoding.name == "sinusoidal"]
+    )
     one = tab()
     opened = one.open(build_page(fixed, known=known).write(tmp_path / "fixed.html"))
     one.see_all()

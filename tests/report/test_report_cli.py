@@ -1,4 +1,5 @@
-"""`placecell report`, `figures`, and the diagnosis that ends `run` and `sweep`, from the command line."""
+"""`placecell report`, `figures`, and the diagnosis that ends `run` and `sweep`, from the command
+line."""
 
 from __future__ import annotations
 
@@ -12,20 +13,34 @@ import pytest
 from scipy.io import savemat
 
 from placecell.cli import call
-from placecell.report.paper import COLUMN
+from placecell.report.figures.paper import COLUMN
 from placecell.tasks.latin_square import CONDITIONS, generate
 
 SMALL = [
-    "--n-train", "64", "--n-valid", "16", "--n-test", "30", "--width", "32", "--depth", "2",
-    "--steps", "150", "--eval-every", "15", "--warmup", "0",
-]  # fmt: skip
+    "--n-train",
+    "64",
+    "--n-valid",
+    "16",
+    "--n-test",
+    "30",
+    "--width",
+    "32",
+    "--depth",
+    "2",
+    "--steps",
+    "150",
+    "--eval-every",
+    "15",
+    "--warmup",
+    "0",
+]
 
 
 @pytest.fixture(autouse=True)
 def quick_measures(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of the shared sweep are measured once for all."""
-    monkeypatch.setattr("placecell.report.store.known_measures", lambda folder: known)
-    monkeypatch.setattr("placecell.report.build.known_measures", lambda folder: known)
+    monkeypatch.setattr("placecell.study.known.known_measures", lambda folder: known)
+    monkeypatch.setattr("placecell.report.write.known_measures", lambda folder: known)
 
 
 def outcome(capsys: Any, *argv: str) -> tuple[int, str, str]:
@@ -35,7 +50,9 @@ def outcome(capsys: Any, *argv: str) -> tuple[int, str, str]:
     return code, found.out, found.err
 
 
-def test_report_writes_the_page_and_prints_its_path(copy: Path, tmp_path: Path, capsys: Any) -> None:
+def test_report_writes_the_page_and_prints_its_path(
+    copy: Path, tmp_path: Path, capsys: Any
+) -> None:
     code, out, _ = outcome(capsys, "report", str(copy), "-o", str(tmp_path / "x.html"))
     assert code == 0
     assert out == f"{tmp_path / 'x.html'}\n"
@@ -61,7 +78,9 @@ def test_report_writes_the_page_and_prints_its_path(copy: Path, tmp_path: Path, 
         (["figures", ".", "--to", "bmp"], "invalid choice: 'bmp'"),
     ],
 )
-def test_bad_input_is_one_sentence(argv: list[str], words: str, tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+def test_bad_input_is_one_sentence(
+    argv: list[str], words: str, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
     monkeypatch.chdir(tmp_path)
     code, out, err = outcome(capsys, *argv)
     assert (code, out) == (2, "")
@@ -70,14 +89,20 @@ def test_bad_input_is_one_sentence(argv: list[str], words: str, tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_that_cannot_be_written_loses_nothing(copy: Path, tmp_path: Path, capsys: Any) -> None:
+def test_an_output_that_cannot_be_written_loses_nothing(
+    copy: Path, tmp_path: Path, capsys: Any
+) -> None:
     code, _, err = outcome(capsys, "report", str(copy), "-o", str(tmp_path / "no" / "x.html"))
     assert code == 2
     assert "there is no folder" in err
 
 
-@pytest.mark.parametrize(("to", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")])
-def test_figures_for_a_paper(copy: Path, tmp_path: Path, capsys: Any, to: str, start: bytes) -> None:
+@pytest.mark.parametrize(
+    ("to", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")]
+)
+def test_figures_for_a_paper(
+    copy: Path, tmp_path: Path, capsys: Any, to: str, start: bytes
+) -> None:
     code, out, _ = outcome(capsys, "figures", str(copy), "--to", to, "--out", str(tmp_path / "f"))
     assert code == 0
     names = {"headline", "maps", "similarity", "attention", "procrustes", "agreement", "training"}
@@ -91,15 +116,17 @@ def test_figures_for_a_paper(copy: Path, tmp_path: Path, capsys: Any, to: str, s
     again = outcome(capsys, "figures", str(copy), "--to", to, "--out", str(tmp_path / "g"))
     assert again[0] == 0
     for path in (tmp_path / "f").iterdir():
-        assert path.read_bytes() == (tmp_path / "g" / path.name).read_bytes(), "the same runs give the same file"
+        assert path.read_bytes() == (tmp_path / "g" / path.name).read_bytes(), (
+            "the same runs give the same file"
+        )
 
 
 def test_figures_of_fixed_encodings_only(store: Path, known: Any) -> None:
-    from placecell.report.paper import paper_panels
-    from placecell.report.store import read_store
-    from placecell.report.summary import measure
+    from placecell.report.figures.paper import paper_panels
+    from placecell.store import Store
+    from placecell.study.summary import measure
 
-    fixed = [r for r in read_store(store).results if r.config.encoding.name == "sinusoidal"]
+    fixed = [r for r in Store(store).run_set().results if r.config.encoding.name == "sinusoidal"]
     found = paper_panels(measure(fixed, "x", known=known))
     assert set(found) == {"headline", "maps", "similarity", "attention", "training"}
 
@@ -116,7 +143,18 @@ def test_run_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:
 
 def test_sweep_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:
     few = ["--steps", "30", "--eval-every", "3"]
-    argv = ["sweep", "latin_square", *SMALL, *few, "--encoding", "learnable", "--sigma", "0.2", "--workers", "1"]
+    argv = [
+        "sweep",
+        "latin_square",
+        *SMALL,
+        *few,
+        "--encoding",
+        "learnable",
+        "--sigma",
+        "0.2",
+        "--workers",
+        "1",
+    ]
     code, out, _ = outcome(capsys, *argv, "--seeds", "1", "--out", str(tmp_path))
     assert code == 0
     assert "diagnosis: learnable (1 of 1) not converged" in out
@@ -124,14 +162,22 @@ def test_sweep_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:
 
 
 def test_people_beside_models(copy: Path, tmp_path: Path, capsys: Any) -> None:
-    """Items of the layout of those used with people (the real file is not here), 18 of each condition."""
+    """Items of the layout of those used with people (the real file is not here), 18 of each
+    condition."""
     blocks = [generate(18, seed, conditions=[name]) for seed, name in enumerate(CONDITIONS)]
     rows = np.concatenate([np.column_stack([p.cells(), p.answer]) for p in blocks])
     rows[:, :16][rows[:, :16] == 5] = 9
     savemat(tmp_path / "taskData.mat", {"taskData": rows.astype(np.uint8)})
     human = tmp_path / "human.csv"
     human.write_text("\n".join(f"{x}" for x in np.linspace(0, 1, 108)))
-    argv = ["report", str(copy), "--items", str(tmp_path / "taskData.mat"), "-o", str(tmp_path / "x.html")]
+    argv = [
+        "report",
+        str(copy),
+        "--items",
+        str(tmp_path / "taskData.mat"),
+        "-o",
+        str(tmp_path / "x.html"),
+    ]
     code, _, err = outcome(capsys, *argv, "--human", str(human))
     assert code == 0, err
     page = (tmp_path / "x.html").read_text()

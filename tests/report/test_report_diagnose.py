@@ -10,9 +10,14 @@ import pytest
 
 from placecell.analysis import diagnosis
 from placecell.config import RunConfig
-from placecell.report.diagnose import diagnose_result, diagnose_results, diagnose_summary, lines, numbers
-from placecell.report.sentences import baselines
-from placecell.report.summary import error_of_mean, summarise
+from placecell.study.diagnosis import (
+    diagnose_result,
+    diagnose_results,
+    diagnose_summary,
+    lines,
+    numbers,
+)
+from placecell.study.summary import error_of_mean, summarise
 from placecell.train import RunResult, make_task, run
 
 Make = Callable[..., RunResult]
@@ -29,7 +34,9 @@ def test_memorising(tiny_run: Make) -> None:
     assert f"{result.final('test', 'accuracy'):.3f}" in found.seen
 
 
-@pytest.mark.parametrize("settings", [{"lr": 3e-4}, {"lr": 1e-2, "optimizer": "sgd"}], ids=["adam", "sgd"])
+@pytest.mark.parametrize(
+    "settings", [{"lr": 3e-4}, {"lr": 1e-2, "optimizer": "sgd"}], ids=["adam", "sgd"]
+)
 def test_stalling(tiny_run: Make, settings: dict[str, object]) -> None:
     found = diagnose_result(tiny_run(**MANY, **settings, sigma=1e-3, steps=80, eval_every=8))
     assert found.name == "stalling"
@@ -63,9 +70,13 @@ def test_diverged(tiny_run: Make) -> None:
     assert "--lr" in found.advice
 
 
-def test_attention_that_does_not_follow_positions_needs_other_seeds_to_be_seen(tiny_run: Make) -> None:
+def test_attention_that_does_not_follow_positions_needs_other_seeds_to_be_seen(
+    tiny_run: Make,
+) -> None:
     settings = FEW | {"lr": 2e-3, "batch_size": 64, "schedule": "cosine", "mlp_ratio": 2}
-    results = [tiny_run(**settings, sigma=0.1, steps=150, eval_every=15, seed=seed) for seed in (0, 1)]
+    results = [
+        tiny_run(**settings, sigma=0.1, steps=150, eval_every=15, seed=seed) for seed in (0, 1)
+    ]
     alone = [diagnose_result(result).name for result in results]
     assert alone == ["overfitting", "overfitting"]
     together = [one.name for _, one in diagnose_results(results, [])]
@@ -75,11 +86,15 @@ def test_attention_that_does_not_follow_positions_needs_other_seeds_to_be_seen(t
 
 
 def test_learned(tiny_run: Make) -> None:
-    """A run on its own training set as test would do: scores are taken from the metrics, so they are set equal."""
+    """A run on its own training set as test would do: scores are taken from the metrics, so they
+    are set equal."""
     from dataclasses import replace
 
     result = tiny_run(**FEW, sigma=2, steps=150, eval_every=15)
-    rows = tuple(r._replace(value=0.97) if (r.split, r.name) == ("test", "accuracy") else r for r in result.rows)
+    rows = tuple(
+        r._replace(value=0.97) if (r.split, r.name) == ("test", "accuracy") else r
+        for r in result.rows
+    )
     found = diagnose_result(replace(result, rows=rows))
     assert found.name == "learned"
     assert found.healthy
@@ -111,7 +126,8 @@ def test_runs_that_have_not_ended_say_so(tiny_run: Make) -> None:
 
 
 def test_no_better_than_the_mean(tmp_path: Path) -> None:
-    """An error that is that of guessing the mean is no success, for a single run, a sweep and a page alike."""
+    """An error that is that of guessing the mean is no success, for a single run, a sweep and a
+    page alike."""
     config = RunConfig.from_dict(
         {
             "task": "nmar",
@@ -126,7 +142,7 @@ def test_no_better_than_the_mean(tmp_path: Path) -> None:
     assert found.name == "no better than the mean"
     assert [one for _, one in diagnose_results([result], [])] == [found]
     summary = summarise(tmp_path)
-    assert diagnose_summary(summary.runs, baselines(summary)) == [found]
+    assert diagnose_summary(summary.runs, summary.baseline_headlines()) == [found]
     guess = error_of_mean(summary.task)
     assert f"guessing the mean has {guess:.3f}" in found.seen
     assert guess == pytest.approx(summary.baselines["mean"]["test/mse"], rel=0.01)
@@ -150,5 +166,14 @@ def test_a_run_evaluated_twice(tiny_run: Make) -> None:
 def test_thresholds_are_written_down() -> None:
     """The docs give every threshold with its value."""
     text = (Path(__file__).parents[2] / "docs" / "report.md").read_text()
-    for name in ("GAP", "GAP_ERROR", "MOVED", "NEARLY", "BETTER", "FLAT", "TINY_GRADIENT", "CONSISTENT"):
+    for name in (
+        "GAP",
+        "GAP_ERROR",
+        "MOVED",
+        "NEARLY",
+        "BETTER",
+        "FLAT",
+        "TINY_GRADIENT",
+        "CONSISTENT",
+    ):
         assert f"`{name}` | {getattr(diagnosis, name):g}" in text, name

@@ -1,4 +1,5 @@
-"""Lazy or rich: what is measured of real runs, against other ways to compute it; the verb; what it refuses."""
+"""Lazy or rich: what is measured of real runs, against other ways to compute it; the verb; what it
+refuses."""
 
 from __future__ import annotations
 
@@ -11,12 +12,14 @@ import pytest
 import torch
 from sklearn.kernel_ridge import KernelRidge
 
-from placecell.analysis.ntk import Inputs, ntk, ntk_by_products
+from ntk_reference import ntk_by_products
+from placecell.analysis.ntk import ntk
 from placecell.analysis.regimes import choose_ridge, kernel_distance
 from placecell.cli import call
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.report.lazy_rich import LazyRich, Sizes, few, lazy_rich
+from placecell.model import Inputs
+from placecell.study.kernels import LazyRich, Sizes, few, lazy_rich
 from placecell.train import load_model, run
 from placecell.train.run import make_model
 
@@ -27,7 +30,10 @@ SETTINGS = {
     "model": {"width": 8, "depth": 2, "token_sigma": 0.5},
     "train": {"steps": 20, "eval_every": 10, "batch_size": 32, "lr": 1e-2, "snapshots": "weights"},
 }
-FIELDS = SETTINGS | {"task": "nmar", "data": {"modules": "2x4", "n_train": 60, "n_valid": 20, "n_test": 40}}
+FIELDS = SETTINGS | {
+    "task": "nmar",
+    "data": {"modules": "2x4", "n_train": 60, "n_valid": 20, "n_test": 40},
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +42,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("lazy")
     base = RunConfig.from_dict(SETTINGS)
     for seed in (0, 1):
-        for change in ({"sigma": 0.1}, {"sigma": 2.0}, {"encoding": "random", "sigma": 0.1, "snapshots": "table"}):
+        for change in (
+            {"sigma": 0.1},
+            {"sigma": 2.0},
+            {"encoding": "random", "sigma": 0.1, "snapshots": "table"},
+        ):
             run(base.override({"seed": seed} | change), out)
     return out
 
@@ -48,7 +58,9 @@ def found(folder: Path) -> LazyRich:
 
 def label_of(found: LazyRich, sigma: float, encoding: str = "learnable") -> str:
     chosen = (encoding, sigma)
-    return next(n for n, r in found.runs if (r.config.encoding.name, r.config.encoding.sigma) == chosen)
+    return next(
+        n for n, r in found.runs if (r.config.encoding.name, r.config.encoding.sigma) == chosen
+    )
 
 
 def folder_of(found: LazyRich, label: str, seed: int) -> Path:
@@ -60,10 +72,14 @@ def test_kernel_facts_are_those_of_the_other_implementation(found: LazyRich) -> 
     config, task, trained = load_model(folder_of(found, label, 0))
     probes = few(task.splits(), "test", SMALL.probes)
     inputs = Inputs(probes.tokens, task.positions, probes.read)
-    first, last = (ntk_by_products(model.double(), inputs) for model in (make_model(config, task), trained))
+    first, last = (
+        ntk_by_products(model.double(), inputs) for model in (make_model(config, task), trained)
+    )
     for block in ("PE", "QK", "OV", "MLP", "readout"):
         a, b = first.blocks[block].numpy(), last.blocks[block].numpy()
-        assert found.values(label, "kernel_distance", block)[0] == pytest.approx(kernel_distance(a, b), abs=1e-5)
+        assert found.values(label, "kernel_distance", block)[0] == pytest.approx(
+            kernel_distance(a, b), abs=1e-5
+        )
         share = np.trace(b) / np.trace(last.total.numpy())
         assert found.values(label, "kernel_share", block)[0] == pytest.approx(share, rel=1e-4)
 
@@ -72,7 +88,9 @@ def test_movement_is_that_of_the_weights(found: LazyRich) -> None:
     label = label_of(found, 2.0)
     config, task, trained = load_model(folder_of(found, label, 1))
     start, end = make_model(config, task).state_dict(), trained.state_dict()
-    table = (end["encoding.weight"] - start["encoding.weight"]).norm() / start["encoding.weight"].norm()
+    table = (end["encoding.weight"] - start["encoding.weight"]).norm() / start[
+        "encoding.weight"
+    ].norm()
     assert found.values(label, "moved", "PE")[1] == pytest.approx(float(table), rel=1e-5)
     change = torch.cat([(end[n] - start[n]).flatten() for n in start]).norm()
     total = change / torch.cat([w.flatten() for w in start.values()]).norm()
@@ -89,13 +107,18 @@ def test_the_way_is_there_where_weights_were_kept(found: LazyRich) -> None:
         assert np.abs(found.values(label, "kernel_distance", step=0)).max() < 1e-12
         assert (found.values(label, "kernel_distance") > 1e-6).all()
     for measure in ("kernel_share", "cka", "moved"):
-        assert not len(found.values(frozen, measure, "PE"))  # a frozen table has no kernel, and does not move
+        assert not len(
+            found.values(frozen, measure, "PE")
+        )  # a frozen table has no kernel, and does not move
     moved = {step: found.values(learned, "moved", "PE", step)[0] for step in steps}
-    assert found.values(learned, "moves_at", "PE")[0] == next(step for step in steps if moved[step] >= 0.1)
+    assert found.values(learned, "moves_at", "PE")[0] == next(
+        step for step in steps if moved[step] >= 0.1
+    )
 
 
 def test_scores_are_of_samples_that_were_not_learned(found: LazyRich) -> None:
-    """A ridge regression with the kernel of the last weights, done anew with scikit-learn, on the same probes."""
+    """A ridge regression with the kernel of the last weights, done anew with scikit-learn, on the
+    same probes."""
     label = label_of(found, 0.1)
     _, task, model = load_model(folder_of(found, label, 0))
     splits = task.splits()
@@ -118,26 +141,41 @@ def test_other_tasks_are_measured_too(tmp_path: Path) -> None:
     assert 0 < found.values(found.labels[0], "ridge")[0] < 2 * float(spread)  # a mean squared error
 
 
-def test_the_verb_writes_tables_and_figures(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verb_writes_tables_and_figures(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["--lazy-rich", "--probes", "12", "--learn", "24"]
     assert call(["analyse", str(folder), *words, "--out", str(tmp_path / "a"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["measures"]
-    assert {row["label"] for row in told} >= {"learnable σ=0.1 snapshots=weights", "learnable σ=2.0 snapshots=weights"}
-    names = ["lazy_rich.csv", "lazy_rich.md", "lazy_rich.png", "lazy_rich_curves.png", "lazy_rich_summary.csv"]
+    assert {row["label"] for row in told} >= {
+        "learnable σ=0.1 snapshots=weights",
+        "learnable σ=2.0 snapshots=weights",
+    }
+    names = [
+        "lazy_rich.csv",
+        "lazy_rich.md",
+        "lazy_rich.png",
+        "lazy_rich_curves.png",
+        "lazy_rich_summary.csv",
+    ]
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names
     with (tmp_path / "a" / "lazy_rich.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert set(rows[0]) == {"run", "label", "seed", "step", "block", "measure", "value"}
     assert (tmp_path / "a" / "lazy_rich.png").read_bytes().startswith(b"\x89PNG")
 
-    single = next(path.parent for path in folder.glob("*/status.json"))  # one run, and runs of two places
+    single = next(
+        path.parent for path in folder.glob("*/status.json")
+    )  # one run, and runs of two places
     assert call(["analyse", str(single), str(folder), *words, "--out", str(tmp_path / "b")]) == 0
     text = capsys.readouterr().out
     assert "half-way at step" in text
     assert "kernel distance" in text
 
 
-def test_bad_words_are_one_sentence(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_words_are_one_sentence(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for argv, told in (
         (["analyse", str(folder), str(folder)], "--lazy-rich"),
         (["analyse", str(folder), "--lazy-rich", "--probes", "few"], "--probes"),

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from placecell.errors import InputError
-from placecell.report import live as module
-from placecell.report.live import Live, make_server
+from placecell.report.page import live as module
+from placecell.report.page.live import Live, make_server
 
 
 def ask(port: int, path: str, host: str | None = None) -> tuple[int, bytes]:
@@ -48,11 +48,15 @@ def growing(tmp_path: Path, store: Path) -> Callable[[int], None]:
 
 
 @pytest.fixture
-def served(tmp_path: Path, known: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Live, int]]:
+def served(
+    tmp_path: Path, known: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Live, int]]:
     monkeypatch.setattr(module, "known_measures", lambda folder: known)
     live = Live(tmp_path / "growing")
     with make_server(live) as server:
-        thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.05), daemon=True)
+        thread = threading.Thread(
+            target=lambda: server.serve_forever(poll_interval=0.05), daemon=True
+        )
         thread.start()
         yield live, server.server_port
         server.shutdown()
@@ -60,7 +64,9 @@ def served(tmp_path: Path, known: Any, monkeypatch: pytest.MonkeyPatch) -> Itera
         assert not thread.is_alive()
 
 
-def test_news_come_when_the_store_changes_and_only_then(served: tuple[Live, int], growing: Any) -> None:
+def test_news_come_when_the_store_changes_and_only_then(
+    served: tuple[Live, int], growing: Any
+) -> None:
     growing(2)
     live, port = served
     status, page = ask(port, "/")
@@ -78,12 +84,16 @@ def test_news_come_when_the_store_changes_and_only_then(served: tuple[Live, int]
     assert ask(port, f"/news?have={news['data']['version']}")[0] == 204
 
 
-def test_each_run_is_measured_once(served: tuple[Live, int], growing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from placecell.report import summary
+def test_each_run_is_measured_once(
+    served: tuple[Live, int], growing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from placecell.study import summary
 
     looked: list[str] = []
     real = summary.look
-    monkeypatch.setattr(summary, "look", lambda r, *rest: (looked.append(r.config.name), real(r, *rest))[1])
+    monkeypatch.setattr(
+        summary, "look", lambda r, *rest: (looked.append(r.config.name), real(r, *rest))[1]
+    )
     live, _ = served
     for count in (1, 3, 4):
         growing(count)
@@ -92,7 +102,9 @@ def test_each_run_is_measured_once(served: tuple[Live, int], growing: Any, monke
     assert len(looked) == len(set(looked)) == 4
 
 
-def test_a_folder_that_is_empty_or_not_there_yet_is_waited_for(served: tuple[Live, int], growing: Any) -> None:
+def test_a_folder_that_is_empty_or_not_there_yet_is_waited_for(
+    served: tuple[Live, int], growing: Any
+) -> None:
     live, port = served
     status, page = ask(port, "/")
     assert status == 200
@@ -150,8 +162,18 @@ def test_an_open_page_takes_in_what_is_new_and_stays_where_it_is(
 
 def test_the_command_serves_follows_and_ends_with_ctrl_c(tmp_path: Path, growing: Any) -> None:
     growing(1)
-    command = [sys.executable, "-m", "placecell", "report", str(tmp_path / "growing"), "--live", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+    command = [
+        sys.executable,
+        "-m",
+        "placecell",
+        "report",
+        str(tmp_path / "growing"),
+        "--live",
+        "--json",
+    ]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    )
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

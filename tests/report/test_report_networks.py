@@ -11,9 +11,10 @@ import pytest
 
 from placecell.config import RunConfig
 from placecell.report import analyse
-from placecell.report.page import build_page
-from placecell.report.store import known_measures, read_store
-from placecell.report.summary import summarise
+from placecell.report.page.build import build_page
+from placecell.store import Store
+from placecell.study.known import known_measures
+from placecell.study.summary import summarise
 from placecell.train import run
 
 TINY = {
@@ -27,7 +28,13 @@ TINY = {
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("nmar")
-    for overrides in ({"sigma": 0.1}, {"sigma": 0.5}, {"sigma": 2.0}, {"encoding": "nope"}, {"encoding": "sinusoidal"}):
+    for overrides in (
+        {"sigma": 0.1},
+        {"sigma": 0.5},
+        {"sigma": 2.0},
+        {"encoding": "nope"},
+        {"encoding": "sinusoidal"},
+    ):
         run(RunConfig.from_dict(TINY).override(overrides), folder, device="cpu")
     return folder
 
@@ -61,24 +68,32 @@ def test_runs_are_measured_by_their_modules(summary) -> None:
 
 
 def test_attention_without_positions_is_spread_as_chance_has_it(summary) -> None:
-    """Masked tokens without positions look at all others alike on average, so a module's share is its size."""
+    """Masked tokens without positions look at all others alike on average, so a module's share is
+    its size."""
     without = next(r for r in summary.runs if r.label == "nope")
-    assert without.values["attention/within"] == pytest.approx(without.values["attention/within_uniform"], abs=0.03)
+    assert without.values["attention/within"] == pytest.approx(
+        without.values["attention/within_uniform"], abs=0.03
+    )
 
 
 def test_a_sinusoidal_model_is_no_reference_where_numbers_of_nodes_mean_nothing(summary) -> None:
     assert "sinusoidal" in summary.labels
     assert not summary.task.truth().spatial
-    assert not [name for one in summary.runs for name in one.values if name.startswith("attention/reference")]
+    assert not [
+        name
+        for one in summary.runs
+        for name in one.values
+        if name.startswith("attention/reference")
+    ]
 
 
 def test_an_earlier_analysis_changes_nothing_on_the_page(sweep: Path, tmp_path: Path) -> None:
     store = Path(shutil.copytree(sweep, tmp_path / "store"))
-    before = build_page(read_store(store))
+    before = build_page(Store(store).run_set())
     analyse(store, store / "analysis", quiet=True)
     known = known_measures(store)
     assert known
-    after = build_page(read_store(store), known=known)
+    after = build_page(Store(store).run_set(), known=known)
     assert before.summary is not None
     assert after.summary is not None
     for a, b in zip(before.summary.runs, after.summary.runs, strict=True):

@@ -1,4 +1,5 @@
-"""The page as text: what it says, that it says otherwise when the data do, and that bad input gives a sentence."""
+"""The page as text: what it says, that it says otherwise when the data do, and that bad input gives
+a sentence."""
 
 from __future__ import annotations
 
@@ -16,21 +17,26 @@ import pytest
 from matplotlib.figure import Figure
 
 import placecell
-from placecell import analysis, files
+from placecell import analysis
 from placecell.config import RunConfig, read_toml
 from placecell.errors import InputError
-from placecell.report import arrays, figures, panels, sentences
-from placecell.report.build import as_text, findings
-from placecell.report.page import Page, build_page, embed
-from placecell.report.store import RunSet, known_measures, read_store
-from placecell.report.summary import RunSummary, Summary, look, map_sample, measure
+from placecell.report.figures import finding as figures
+from placecell.report.page import arrays, panels, sentences
+from placecell.report.page.build import Page, build_page, embed
+from placecell.store import RunSet, Store, files
+from placecell.study.findings import as_text, sweep_facts
+from placecell.study.known import known_measures
+from placecell.study.records import RunSummary, Summary
+from placecell.study.summary import look, map_sample, measure
 from placecell.sweep import grid
 from placecell.train import Row, RunResult, load_snapshots
 
 
 def told(page: Page) -> dict[str, Any]:
     """The data inside the page."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.html, re.DOTALL)
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', page.html, re.DOTALL
+    )
     assert found is not None
     data: dict[str, Any] = json.loads(found[1])
     return data
@@ -40,9 +46,15 @@ def scored(summary: Summary, scores: dict[str, float], name: str = "test/accurac
     """The same runs with other values of a measurement, by label; seeds differ a little."""
 
     def other(run: RunSummary) -> dict[str, float]:
-        return {name: scores[run.label] + 0.001 * run.result.config.seed} if run.label in scores else {}
+        return (
+            {name: scores[run.label] + 0.001 * run.result.config.seed}
+            if run.label in scores
+            else {}
+        )
 
-    return replace(summary, runs=[replace(run, values=run.values | other(run)) for run in summary.runs])
+    return replace(
+        summary, runs=[replace(run, values=run.values | other(run)) for run in summary.runs]
+    )
 
 
 def many(summary: Summary, seeds: int) -> Summary:
@@ -121,9 +133,17 @@ def test_the_headline_panel_has_every_seed_and_the_mean(page: Page, summary: Sum
     columns = page.panels["headline"].columns
     rows = list(zip(columns["configuration"], columns["seed"], columns["value"], strict=True))
     for run in summary.runs:
-        assert (run.label, run.result.config.seed, pytest.approx(run.values["test/accuracy"], rel=1e-6)) in rows
+        assert (
+            run.label,
+            run.result.config.seed,
+            pytest.approx(run.values["test/accuracy"], rel=1e-6),
+        ) in rows
     for label in summary.labels:
-        assert (label, "mean", pytest.approx(summary.values(label, "test/accuracy").mean(), rel=1e-6)) in rows
+        assert (
+            label,
+            "mean",
+            pytest.approx(summary.values(label, "test/accuracy").mean(), rel=1e-6),
+        ) in rows
     kinds = [(t["kind"], t["name"]) for t in page.panels["headline"].traces]
     assert ("line", "sinusoidal") in kinds
     assert ("means", "learnable") in kinds
@@ -150,14 +170,20 @@ def test_packed_tables_are_the_snapshots(page: Page, summary: Summary) -> None:
         kept = load_snapshots(run.result.folder)
         shown = packed[run.label, run.result.config.seed]
         assert shown["steps"] == list(kept) == [0, 1, 2, 4, 8, 16, 24]
-        raw = np.frombuffer(base64.b64decode(shown["similarity"]), "<i2").reshape(len(kept), -1) / 32767
+        raw = (
+            np.frombuffer(base64.b64decode(shown["similarity"]), "<i2").reshape(len(kept), -1)
+            / 32767
+        )
         for step, values in zip(kept, raw, strict=True):
             rows = kept[step].double().numpy()
             rows = rows - rows.mean(0)
             np.testing.assert_allclose(values, _cosines(rows)[above], atol=4e-5)
     maps = {(run["label"], run["seed"]): run for run in told(page)["attention"]["runs"]}
     for run in summary.runs:
-        raw = np.frombuffer(base64.b64decode(maps[run.label, run.result.config.seed]["maps"]), "<i2") / 32767
+        raw = (
+            np.frombuffer(base64.b64decode(maps[run.label, run.result.config.seed]["maps"]), "<i2")
+            / 32767
+        )
         np.testing.assert_allclose(raw.reshape(2, 2, 16, 16).sum(-1), 1, atol=5e-4)
         np.testing.assert_allclose(raw.reshape(2, 2, 16, 16), run.heads, atol=4e-5)
 
@@ -176,7 +202,9 @@ def test_a_large_store_shows_fewer_seeds_of_every_configuration(summary: Summary
     assert len(panels.shown(twenty.runs, 10**9, 1)) == 4
 
 
-def test_settings_in_the_page_make_the_same_runs_again(page: Page, store: Path, tmp_path: Path) -> None:
+def test_settings_in_the_page_make_the_same_runs_again(
+    page: Page, store: Path, tmp_path: Path
+) -> None:
     found = re.search(r'<pre tabindex="0" id="sweep-toml"><code>(.*?)</code>', page.html, re.DOTALL)
     assert found is not None
     import html
@@ -195,7 +223,10 @@ def test_settings_in_the_page_make_the_same_runs_again(page: Page, store: Path, 
     ("scores", "says"),
     [
         ({SMALL: 0.6, MIDDLE: 0.9, LARGE: 0.7}, "An inverted U"),
-        ({SMALL: 0.9, MIDDLE: 0.8, LARGE: 0.7}, "No inverted U over the σ tried, the best is the smallest"),
+        (
+            {SMALL: 0.9, MIDDLE: 0.8, LARGE: 0.7},
+            "No inverted U over the σ tried, the best is the smallest",
+        ),
         ({SMALL: 0.5, MIDDLE: 0.6, LARGE: 0.7}, "against the paper"),
     ],
 )
@@ -206,10 +237,14 @@ def test_the_headline_sentence(summary: Summary, scores: dict[str, float], says:
     assert "sinusoidal reaches" in found
 
 
-def test_the_headline_sentence_of_an_error(summary: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_headline_sentence_of_an_error(
+    summary: Summary, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(type(summary.task), "headline_lower_is_better", True)
     found = sentences.headline(scored(summary, {SMALL: 0.6, MIDDLE: 0.2, LARGE: 0.7}))
-    assert found.startswith("A U (an error, so less is better): test accuracy is best at σ = 0.5 (0.20")
+    assert found.startswith(
+        "A U (an error, so less is better): test accuracy is best at σ = 0.5 (0.20"
+    )
     none = sentences.headline(scored(summary, {SMALL: 0.2, MIDDLE: 0.6, LARGE: 0.7}))
     assert none.startswith("No U over the σ tried, the best is the smallest")
 
@@ -218,8 +253,13 @@ def test_other_methods_are_lines_and_are_beaten_or_not(summary: Summary) -> None
     """Some tasks have baselines; the summary then has them by name."""
     ours = scored(summary, {SMALL: 0.6, MIDDLE: 0.9, LARGE: 0.7})
     for value, says in ((0.95, "is not beaten"), (0.5, "it is beaten")):
-        object.__setattr__(ours, "baselines", {"linear": {"test/accuracy": value}, "unscored": {"table/fc": 1.0}})
-        assert f"The best baseline, linear, has {value:.3f}: it {says.removeprefix('it ')}" in sentences.headline(ours)
+        object.__setattr__(
+            ours, "baselines", {"linear": {"test/accuracy": value}, "unscored": {"table/fc": 1.0}}
+        )
+        assert (
+            f"The best baseline, linear, has {value:.3f}: it {says.removeprefix('it ')}"
+            in sentences.headline(ours)
+        )
         panel = panels.headline_panel(ours)
         (line,) = [t for t in panel.traces if t["name"] == "linear"]
         assert line["y"] == [value, value]
@@ -235,7 +275,9 @@ def test_the_headline_sentence_gives_the_interval_and_what_it_excludes(summary: 
         run.values["test/accuracy"] += 0.01 * run.result.config.seed * (run.label == LARGE)
     assert "which excludes no difference; 4 seeds" in sentences.headline(clear)
     for run in clear.runs:
-        run.values["test/accuracy"] = 0.7 + (0.2 if (run.result.config.seed % 2) == (run.label == SMALL) else 0.0)
+        run.values["test/accuracy"] = 0.7 + (
+            0.2 if (run.result.config.seed % 2) == (run.label == SMALL) else 0.0
+        )
         run.values["test/accuracy"] += 0.01 * (run.label == SMALL)
     assert "which includes no difference" in sentences.headline(clear)
 
@@ -243,11 +285,14 @@ def test_the_headline_sentence_gives_the_interval_and_what_it_excludes(summary: 
 @pytest.mark.parametrize(
     ("p", "says"),
     [
-        ({SMALL: 0.01, MIDDLE: 0.4, LARGE: 0.6}, "at σ = 0.1 and stays like noise at σ = 0.5 and σ = 2"),
+        (
+            {SMALL: 0.01, MIDDLE: 0.4, LARGE: 0.6},
+            "at σ = 0.1 and stays like noise at σ = 0.5 and σ = 2",
+        ),
         ({SMALL: 0.4, MIDDLE: 0.4, LARGE: 0.6}, "No learned table shows the true arrangement"),
         ({SMALL: 0.0, MIDDLE: 0.0, LARGE: 0.0}, "Every learned table shows"),
     ],
-)  # fmt: skip
+)
 def test_the_sentence_on_tables(summary: Summary, p: dict[str, float], says: str) -> None:
     related = scored(summary, {SMALL: 0.8, MIDDLE: 0.3, LARGE: 0.25}, "table/relation")
     assert says in sentences.tables(scored(related, p, "table/relation_p"))
@@ -259,12 +304,17 @@ def test_the_sentence_on_attention(summary: Summary) -> None:
     name = "attention/relation"
     all_low = dict.fromkeys(summary.labels, 0.01)
     assert "nowhere" in sentences.attention(scored(summary, all_low, name))
-    assert f"most in {MIDDLE} (correlation 0.60" in sentences.attention(scored(summary, all_low | {MIDDLE: 0.6}, name))
+    assert f"most in {MIDDLE} (correlation 0.60" in sentences.attention(
+        scored(summary, all_low | {MIDDLE: 0.6}, name)
+    )
 
 
 @pytest.mark.parametrize(
     ("values", "says"),
-    [((0.9, 0.8, 0.1), "go together as the paper says"), ((0.1, 0.5, 0.9), "go against each other")],
+    [
+        ((0.9, 0.8, 0.1), "go together as the paper says"),
+        ((0.1, 0.5, 0.9), "go against each other"),
+    ],
 )
 def test_the_sentence_on_agreement(summary: Summary, values: tuple[float, ...], says: str) -> None:
     ordered = scored(summary, {SMALL: 0.9, MIDDLE: 0.8, LARGE: 0.1})
@@ -283,7 +333,9 @@ def test_the_sentence_on_training(summary: Summary) -> None:
     whole = sum(r.result.final("train", "accuracy") == 1 for r in summary.runs)
     assert found.startswith(f"{whole} of {len(pairs)} runs end with every training sample right")
     perfect = [(n, replace(r, rows=tuple(x._replace(value=1.0) for x in r.rows))) for n, r in pairs]
-    assert sentences.training(perfect, "accuracy", "accuracy").startswith(f"{len(pairs)} of {len(pairs)}")
+    assert sentences.training(perfect, "accuracy", "accuracy").startswith(
+        f"{len(pairs)} of {len(pairs)}"
+    )
     assert "gradient into the table" in sentences.training(pairs, "table_gradient", "accuracy")
     bare = [(n, replace(r, rows=())) for n, r in pairs]
     assert sentences.training(bare, "accuracy", "accuracy") == "Nothing has been evaluated yet."
@@ -309,17 +361,22 @@ def test_runs_that_kept_no_tables_still_give_a_page(copy: Path, known: Known) ->
         path.unlink()
     for path in copy.glob("*/metrics.csv"):
         path.write_text(
-            "\n".join(line for line in path.read_text().splitlines() if "table_gradient" not in line) + "\n"
+            "\n".join(
+                line for line in path.read_text().splitlines() if "table_gradient" not in line
+            )
+            + "\n"
         )
-    page = build_page(read_store(copy), known=known)
+    page = build_page(Store(copy).run_set(), known=known)
     assert 'id="tables-step"' not in page.html
     assert "no slider over steps" in page.html
     assert all(len(run["steps"]) == 1 for run in told(page)["tables"]["runs"])
     assert "table_gradient" not in page.panels["training"].choices["metrics"]
 
 
-def test_a_store_without_sigma_has_a_place_for_every_configuration(store: Path, known: Known) -> None:
-    results = [r for r in read_store(store).results if r.config.encoding.name == "sinusoidal"]
+def test_a_store_without_sigma_has_a_place_for_every_configuration(
+    store: Path, known: Known
+) -> None:
+    results = [r for r in Store(store).run_set().results if r.config.encoding.name == "sinusoidal"]
     page = build_page(RunSet("x", results), known=known)
     assert page.panels["headline"].axes["names"]
     assert "No learned table is among these runs" in page.html
@@ -327,15 +384,18 @@ def test_a_store_without_sigma_has_a_place_for_every_configuration(store: Path, 
 
 
 def test_one_run_is_enough(store: Path, known: Known) -> None:
-    (first, *_) = read_store(store).results
+    (first, *_) = Store(store).run_set().results
     page = build_page(RunSet("x", [first]), known=known)
     assert "1 run of the task latin_square: 1 configuration, 1 seed each." in page.html
 
 
 def test_only_failed_runs_give_a_page_that_says_so(copy: Path) -> None:
     for path in copy.glob("*/status.json"):
-        files.write_json(path, files.read_json(path) | {"status": "failed", "message": "RuntimeError: out of luck"})
-    page = build_page(read_store(copy))
+        files.write_json(
+            path,
+            files.read_json(path) | {"status": "failed", "message": "RuntimeError: out of luck"},
+        )
+    page = build_page(Store(copy).run_set())
     assert "No run here is finished, so there is nothing to compare yet." in page.html
     assert "RuntimeError: out of luck" in page.html
     assert page.summary is None
@@ -346,8 +406,10 @@ def test_only_failed_runs_give_a_page_that_says_so(copy: Path) -> None:
 def test_failed_diverged_running_and_interrupted_runs_are_listed(copy: Path, known: Known) -> None:
     paths = sorted(copy.glob("*/status.json"))
     for path, status in zip(paths, ("failed", "diverged", "running", "interrupted"), strict=False):
-        files.write_json(path, files.read_json(path) | {"status": status, "message": f"because of {status}"})
-    page = build_page(read_store(copy), known=known)
+        files.write_json(
+            path, files.read_json(path) | {"status": status, "message": f"because of {status}"}
+        )
+    page = build_page(Store(copy).run_set(), known=known)
     assert "4 done, 1 diverged, 1 failed, 1 interrupted, 1 stopped. 2 did not end well" in page.html
     for status in ("failed", "diverged", "running", "interrupted"):
         assert f"because of {status}" in page.html
@@ -365,7 +427,7 @@ def test_a_truncated_metrics_file_hides_one_run_only(copy: Path, cut: float, kno
     text = path.read_text()
     kept = text[: int(len(text) * cut)]
     path.write_text(kept[: kept.rindex(",")])  # in the middle of a line, whatever its length
-    found = read_store(copy)
+    found = Store(copy).run_set()
     assert len(found.results) == 7
     page = build_page(found, known=known)
     assert "not a metrics file" in page.html
@@ -375,27 +437,31 @@ def test_a_truncated_metrics_file_hides_one_run_only(copy: Path, cut: float, kno
 def test_metrics_and_weights_that_are_not_whole_are_noticed(copy: Path, known: Known) -> None:
     first, second, third = sorted(path for path in copy.iterdir() if path.is_dir())[:3]
     lines = (first / "metrics.csv").read_text().splitlines(keepends=True)
-    (first / "metrics.csv").write_text("".join(line for line in lines if not line.startswith("24,")))
+    (first / "metrics.csv").write_text(
+        "".join(line for line in lines if not line.startswith("24,"))
+    )
     (second / "metrics.csv").write_text("")
     (third / "weights.safetensors").unlink()
-    found = read_store(copy)
+    found = Store(copy).run_set()
     assert len(found.results) == 5
     assert "ended at step 24, the last measurement is of step 18" in found.unreadable[first.name]
     assert "metrics.csv: not a metrics file" in found.unreadable[second.name]
     assert "weights" in found.unreadable[third.name]
-    assert build_page(found, known=known).html.count('<span class="mark ill">unreadable</span>') == 3
+    assert (
+        build_page(found, known=known).html.count('<span class="mark ill">unreadable</span>') == 3
+    )
 
 
 def test_a_whole_store_that_cannot_be_read_gives_a_page_that_says_so(copy: Path) -> None:
     for path in copy.glob("*/metrics.csv"):
         path.write_text("rubbish")
-    page = build_page(read_store(copy))
+    page = build_page(Store(copy).run_set())
     assert "No run here can be read." in page.html
     assert page.html.count('<span class="mark ill">unreadable</span>') == 8
 
 
 def test_runs_of_different_tasks_are_refused(store: Path) -> None:
-    results = read_store(store).results
+    results = Store(store).run_set().results
     other = replace(results[0], config=replace(results[0].config, task="another"))
     with pytest.raises(InputError, match="runs of different tasks \\(another, latin_square\\)"):
         build_page(RunSet("here", [*results, other]))
@@ -403,22 +469,28 @@ def test_runs_of_different_tasks_are_refused(store: Path) -> None:
 
 def test_folders_that_hold_nothing(tmp_path: Path, store: Path) -> None:
     with pytest.raises(InputError, match="no runs here"):
-        read_store(tmp_path)
+        Store(tmp_path).run_set()
     with pytest.raises(InputError, match="no such folder"):
-        read_store(tmp_path / "absent")
+        Store(tmp_path / "absent").run_set()
     with pytest.raises(InputError, match="one run; give the folder that holds it"):
-        read_store(next(path for path in store.iterdir() if path.is_dir()))
+        Store(next(path for path in store.iterdir() if path.is_dir()))
 
 
-@pytest.mark.parametrize(("module", "verb"), [("plotly", "report"), ("jinja2", "report"), ("matplotlib", "figures")])
-def test_without_its_extra_a_verb_says_what_to_install(store: Path, module: str, verb: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "verb"), [("plotly", "report"), ("jinja2", "report"), ("matplotlib", "figures")]
+)
+def test_without_its_extra_a_verb_says_what_to_install(
+    store: Path, module: str, verb: str, tmp_path: Path
+) -> None:
     script = (
         "import sys\n"
         f"sys.modules[{module!r}] = None\n"
         "from placecell.cli import call\n"
         f"sys.exit(call([{verb!r}, {str(store)!r}, '--out', {str(tmp_path / 'r.html')!r}]))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 2
     assert "pip install 'placecell[report]'" in done.stderr
     assert "Traceback" not in done.stderr
@@ -431,15 +503,18 @@ def test_what_analyse_measured_is_taken_over(copy: Path) -> None:
     analyse(str(copy), str(copy / "analysis"), quiet=True)
     known = known_measures(copy)
     assert len(known) == 8
-    fresh, reused = measure(read_store(copy).results, "x"), measure(read_store(copy).results, "x", known=known)
+    results = Store(copy).run_set().results
+    fresh, reused = measure(results, "x"), measure(results, "x", known=known)
     for a, b in zip(fresh.runs, reused.runs, strict=True):
         assert a.values.keys() == b.values.keys()
         for name in a.values:
             assert a.values[name] == pytest.approx(b.values[name], nan_ok=True), name
     name = next(iter(known))
     changed = {name: known[name] | {"table/relation": 0.123}}
-    found = measure(read_store(copy).results, "x", known=changed)
-    assert [r.values["table/relation"] for r in found.runs if r.result.config.name == name] == [0.123]
+    found = measure(Store(copy).run_set().results, "x", known=changed)
+    assert [r.values["table/relation"] for r in found.runs if r.result.config.name == name] == [
+        0.123
+    ]
     shutil.rmtree(copy / "analysis")
     assert known_measures(copy) == {}
 
@@ -452,15 +527,18 @@ def test_converged_is_explained_as_it_is_counted(summary: Summary) -> None:
         ("train", "loss"): [1.4, 0.5, 0.2],
         ("test", "accuracy"): [0.3] * 3,
     }
-    rows = tuple(Row(step, *key, value) for key, found in values.items() for step, value in enumerate(found))
+    rows = tuple(
+        Row(step, *key, value) for key, found in values.items() for step, value in enumerate(found)
+    )
     one = look(replace(learned, rows=rows), summary.task, map_sample(summary.task))
     assert one.values["converged"] == 0
-    text = as_text(findings(replace(summary, runs=[replace(one, label=SMALL)])))
+    text = as_text(sweep_facts(replace(summary, runs=[replace(one, label=SMALL)])))
     assert "(every training sample scored is right, and the loss has stopped changing)" in text
 
 
 def test_similarity_in_the_figure_is_that_of_the_analysis(summary: Summary) -> None:
-    """A row that is the mean row has no direction: it is like no other, rather than not a number."""
+    """A row that is the mean row has no direction: it is like no other, rather than not a
+    number."""
     table = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0], *[[0.0, 0.0]] * 12])
     run = replace(next(r for r in summary.runs if r.label == SMALL), table=table)
     figure = Figure()
@@ -474,12 +552,14 @@ def test_similarity_in_the_figure_is_that_of_the_analysis(summary: Summary) -> N
 # ------------------------------------------------------------------ from Python
 
 
-def test_report_is_a_function_and_a_module(store: Path, tmp_path: Path, known: Known, monkeypatch: Any) -> None:
+def test_report_is_a_function_and_a_module(
+    store: Path, tmp_path: Path, known: Known, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(placecell.report, "known_measures", lambda folder: known)
     page = placecell.report(str(store), str(tmp_path / "page.html"), title="My sweep")
     assert (tmp_path / "page.html").read_text() == page.html
     assert '<h1 id="what-h">My sweep</h1>' in page.html
-    results: list[RunResult] = read_store(store).results
+    results: list[RunResult] = Store(store).run_set().results
     again = placecell.report(results[:2], title="My sweep")
     assert len(told(again)["tables"]["runs"]) == 2
     assert told(again)["tables"]["runs"][0] in told(page)["tables"]["runs"]
@@ -492,7 +572,7 @@ def test_report_is_a_function_and_a_module(store: Path, tmp_path: Path, known: K
 def test_outcomes_of_a_sweep_are_results_too(store: Path) -> None:
     from placecell.sweep import Outcome
 
-    results = read_store(store).results
+    results = Store(store).run_set().results
     outcomes = [Outcome(r.config, r) for r in results[1:]] + [
         Outcome(results[0].config, None, "RuntimeError: it broke")
     ]

@@ -1,6 +1,7 @@
 """Faults at the n-th operation on the disk, and a small sweep to suffer them.
 
-`placecell.disk` is replaced, in a process of its own, by one that counts its operations and at the n-th of them
+`placecell.store.disk` is replaced, in a process of its own, by one that counts its operations and
+at the n-th of them
 
 - `kill`: is killed (SIGKILL: no handler, no clean-up runs);
 - `full`: finds no space left, there and ever after;
@@ -20,17 +21,18 @@ from pathlib import Path
 
 import torch
 
-from placecell import disk
 from placecell.config import RunConfig
-from placecell.files import read_json
+from placecell.store import disk
+from placecell.store.files import read_json
 from placecell.sweep import local, sweep
-from placecell.sweep.local import PRELOAD
+from placecell.sweep.backends.local import PRELOAD
 from placecell.tasks.base import Examples
 from placecell.tasks.latin_square.task import LatinSquare
 from placecell.train import make_task
 
 OPERATIONS = ("write", "sync", "rename", "sync_folder", "remove", "make_folder")
-CONTEXT = multiprocessing.get_context("forkserver")  # forks from a process that has torch but has never trained
+# forks from a process that has torch but has never trained
+CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload([*PRELOAD, "placecell.tasks.latin_square.task"])
 
 PARTS = ("tokens", "read", "targets", "group")
@@ -51,13 +53,14 @@ def small_sweep() -> list[RunConfig]:
 
 @dataclass
 class Faulty:
-    """Counts the operations of `placecell.disk` and does to the n-th what `fault` says."""
+    """Counts the operations of `placecell.store.disk` and does to the n-th what `fault` says."""
 
     fault: str
     at: int
     count: int = 0
     written: set[Path] = field(default_factory=set)  # content not synced
-    renamed: list[tuple[Path, bytes | None]] = field(default_factory=list)  # name not synced, and what it held before
+    # name not synced, and what it held before
+    renamed: list[tuple[Path, bytes | None]] = field(default_factory=list)
     made: list[Path] = field(default_factory=list)  # folders whose names are not synced
 
     def install(self) -> None:
@@ -98,7 +101,8 @@ class Faulty:
             self.made = [folder for folder in self.made if folder.parent != path]
 
     def _lose(self) -> None:
-        """The worst that a disk may do: forget every name and every byte that it was not asked to keep."""
+        """The worst that a disk may do: forget every name and every byte that it was not asked to
+        keep."""
         for path in self.written:
             if path.exists():
                 path.write_bytes(b"")
@@ -111,14 +115,18 @@ class Faulty:
 
 
 def drawn() -> dict[str, list[list]]:
-    """The data of the small sweep as plain lists; drawing them takes longer than all the rest of it."""
+    """The data of the small sweep as plain lists; drawing them takes longer than all the rest of
+    it."""
     splits = make_task(small_sweep()[0]).splits()
     return {name: [getattr(e, part).tolist() for part in PARTS] for name, e in splits.items()}
 
 
 def sweep_here(out: Path, data: dict[str, list[list]], fault: str, at: int, told) -> None:
-    """The small sweep in this process, with a fault; how many operations there were goes into `told`."""
-    splits = {name: Examples(*(torch.tensor(part) for part in parts)) for name, parts in data.items()}
+    """The small sweep in this process, with a fault; how many operations there were goes into
+    `told`."""
+    splits = {
+        name: Examples(*(torch.tensor(part) for part in parts)) for name, parts in data.items()
+    }
     LatinSquare.splits = lambda self: splits
     torch.set_num_threads(1)
     faulty = Faulty(fault, at)
@@ -127,7 +135,9 @@ def sweep_here(out: Path, data: dict[str, list[list]], fault: str, at: int, told
     told.send((faulty.count, [(o.status, o.reused, o.message) for o in outcomes]))
 
 
-def sweep_in_child(out: Path, data, fault: str = "none", at: int = 0, kill_after: float | None = None):
+def sweep_in_child(
+    out: Path, data, fault: str = "none", at: int = 0, kill_after: float | None = None
+):
     """Exit code of the process, and what it told (None if it was killed)."""
     here, there = CONTEXT.Pipe()
     process = CONTEXT.Process(target=sweep_here, args=(out, data, fault, at, there))
@@ -150,7 +160,9 @@ def content(out: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(out.rglob("*")):
         if path.is_file() and path.name not in (".lock", "environment.json", "index.json"):
-            found[str(path.relative_to(out))] = path.read_bytes() if path.name != "status.json" else _status(path)
+            found[str(path.relative_to(out))] = (
+                path.read_bytes() if path.name != "status.json" else _status(path)
+            )
     return found
 
 

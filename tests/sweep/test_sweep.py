@@ -1,4 +1,5 @@
-"""Sweeps end to end on tiny models: grids, pairing, reuse, failures, transplants, and what the analysis says."""
+"""Sweeps end to end on tiny models: grids, pairing, reuse, failures, transplants, and what the
+analysis says."""
 
 from __future__ import annotations
 
@@ -15,19 +16,28 @@ import torch
 
 from placecell.cli import call
 from placecell.config import RunConfig
+from placecell.config.labels import label, varying
+from placecell.config.presets import base_config
 from placecell.errors import InputError
-from placecell.files import read_tensors
-from placecell.presets import base_config
 from placecell.seeds import torch_stream
-from placecell.sweep import grid, label, load_store, local, sweep, varying
-from placecell.sweep.transplant import donors, receivers
+from placecell.store import load_store
+from placecell.store.files import read_tensors
+from placecell.study.transplant import donors, receivers
+from placecell.sweep import grid, local, sweep
 from placecell.train import load_model, run
-from placecell.train.transplant import changed
+from placecell.train.donor import changed
 
 TINY = {
-    "n_train": 96, "n_valid": 24, "n_test": 48, "width": 8, "depth": 1, "steps": 12, "eval_every": 6,
-    "batch_size": 32, "warmup": 0,
-}  # fmt: skip
+    "n_train": 96,
+    "n_valid": 24,
+    "n_test": 48,
+    "width": 8,
+    "depth": 1,
+    "steps": 12,
+    "eval_every": 6,
+    "batch_size": 32,
+    "warmup": 0,
+}
 FLAGS = [word for key, value in TINY.items() for word in (f"--{key.replace('_', '-')}", str(value))]
 
 
@@ -45,28 +55,43 @@ def test_a_grid_runs_every_different_model_once(base: RunConfig) -> None:
 
 
 def test_axes_of_the_command_line_replace_those_of_the_preset(base: RunConfig) -> None:
-    grids = [{"encoding": "learnable", "sigma": [0.1, 0.2]}, {"encoding": "sinusoidal", "axes": [1, 2]}]
+    grids = [
+        {"encoding": "learnable", "sigma": [0.1, 0.2]},
+        {"encoding": "sinusoidal", "axes": [1, 2]},
+    ]
     assert len(grid(base, grids, {}, seeds=1)) == 4
     only = grid(base, grids, {"encoding": ["learnable"], "sigma": [1.0]}, seeds=1)
     assert [(c.encoding.name, c.encoding.sigma) for c in only] == [("learnable", 1.0)]
 
 
 def test_labels_tell_what_varies(base: RunConfig) -> None:
-    configs = grid(base, [], {"encoding": ["learnable", "sinusoidal"], "sigma": [0.1, 2.0], "axes": [1, 2]}, seeds=1)
+    configs = grid(
+        base,
+        [],
+        {"encoding": ["learnable", "sinusoidal"], "sigma": [0.1, 2.0], "axes": [1, 2]},
+        seeds=1,
+    )
     keys = varying(configs)
     assert {label(c, keys) for c in configs} == {
-        "learnable σ=0.1", "learnable σ=2.0", "sinusoidal 1D", "sinusoidal 2D",
-    }  # fmt: skip
+        "learnable σ=0.1",
+        "learnable σ=2.0",
+        "sinusoidal 1D",
+        "sinusoidal 2D",
+    }
 
 
 @pytest.mark.parametrize("bad", [{"sgima": [1]}, {"sigma": [-1.0]}, {"encoding": ["rotray"]}])
-def test_a_bad_axis_is_refused_before_anything_runs(base: RunConfig, bad: dict[str, list[object]]) -> None:
+def test_a_bad_axis_is_refused_before_anything_runs(
+    base: RunConfig, bad: dict[str, list[object]]
+) -> None:
     with pytest.raises(InputError):
         grid(base, [], bad, seeds=1)
 
 
 @pytest.mark.slow
-def test_workers_give_the_bits_of_a_single_run_and_reuse_what_is_done(base: RunConfig, tmp_path: Path) -> None:
+def test_workers_give_the_bits_of_a_single_run_and_reuse_what_is_done(
+    base: RunConfig, tmp_path: Path
+) -> None:
     configs = grid(base, [], {"sigma": [0.1, 2.0]}, seeds=2)
     outcomes = sweep(configs, tmp_path / "sweep", local(2))
     assert [o.status for o in outcomes] == ["done"] * 4
@@ -107,11 +132,16 @@ def test_changed_tables_keep_what_they_promise() -> None:
     assert torch.equal(changed(table, "kept", torch_stream(1, "t")), table)
 
 
-def test_a_transplant_carries_over_the_table_and_nothing_else(base: RunConfig, tmp_path: Path) -> None:
+def test_a_transplant_carries_over_the_table_and_nothing_else(
+    base: RunConfig, tmp_path: Path
+) -> None:
     small, large = donors(base, 0.1, 2.0, seeds=1)[0]
     for config in (small, large):
         run(config, tmp_path)
-    learned = {sigma: load_model(tmp_path / c.name)[2].encoding.weight for sigma, c in ((0.1, small), (2.0, large))}
+    learned = {
+        sigma: load_model(tmp_path / c.name)[2].encoding.weight
+        for sigma, c in ((0.1, small), (2.0, large))
+    }
     arms = receivers(small, large)
     assert len({c.name for c in arms.values()}) == 4
     for name, config in arms.items():
@@ -135,21 +165,40 @@ def test_a_donor_that_does_not_fit_is_refused(base: RunConfig, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_sweep_analyse_and_transplant_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep_analyse_and_transplant_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = str(tmp_path / "store")
     axes = ["--encoding", "learnable,sinusoidal,nope", "--sigma", "0.1,0.5,2", "--axes", "2"]
-    assert call(["sweep", "latin_square", *FLAGS, *axes, "--seeds", "2", "--out", out, "--json"]) == 0
+    assert (
+        call(["sweep", "latin_square", *FLAGS, *axes, "--seeds", "2", "--out", out, "--json"]) == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert told["counts"] == {"done": 10}
     assert told["reused"] == 0
     assert call(["analyse", out, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     rows = {row["label"]: row for row in facts["configurations"]}
-    assert set(rows) == {"learnable σ=0.1", "learnable σ=0.5", "learnable σ=2.0", "sinusoidal", "nope"}
-    assert rows["sinusoidal"]["table/procrustes"] == pytest.approx(0, abs=1e-6)  # the reference itself
+    assert set(rows) == {
+        "learnable σ=0.1",
+        "learnable σ=0.5",
+        "learnable σ=2.0",
+        "sinusoidal",
+        "nope",
+    }
+    # the reference itself
+    assert rows["sinusoidal"]["table/procrustes"] == pytest.approx(0, abs=1e-6)
     assert "table/relation" not in rows["nope"]  # it has no table
     assert rows["sinusoidal"]["attention/reference"] > 0.9
-    for name in ("runs.csv", "summary.csv", "summary.json", "summary.md", "finding.png", "tables.png", "training.png"):
+    for name in (
+        "runs.csv",
+        "summary.csv",
+        "summary.json",
+        "summary.md",
+        "finding.png",
+        "tables.png",
+        "training.png",
+    ):
         assert (tmp_path / "store" / "analysis" / name).stat().st_size > 0
     assert call(["transplant", "latin_square", *FLAGS, "--seeds", "2", "--out", out, "--json"]) == 0
     arms = json.loads(capsys.readouterr().out)["arms"]
@@ -165,27 +214,49 @@ def test_sweep_analyse_and_transplant_from_the_command_line(tmp_path: Path, caps
 @pytest.mark.slow
 def test_a_killed_sweep_goes_on_to_the_same_results(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--steps", "60"]
-    command += ["--sigma", "0.1,2", "--encoding", "learnable", "--seeds", "2", "--workers", "1", "--out"]
+    command += [
+        "--sigma",
+        "0.1,2",
+        "--encoding",
+        "learnable",
+        "--seeds",
+        "2",
+        "--workers",
+        "1",
+        "--out",
+    ]
     subprocess.run([*command, str(tmp_path / "whole")], check=True, capture_output=True)
-    broken = subprocess.Popen([*command, str(tmp_path / "killed")], stderr=subprocess.PIPE, text=True)
+    broken = subprocess.Popen(
+        [*command, str(tmp_path / "killed")], stderr=subprocess.PIPE, text=True
+    )
     assert broken.stderr is not None
     broken.stderr.readline()  # one run has ended, another is under way
     broken.kill()
     broken.wait()
     broken.stderr.close()
-    done = subprocess.run([*command, str(tmp_path / "killed")], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, str(tmp_path / "killed")], check=True, capture_output=True, text=True
+    )
     assert "were there already" in done.stdout
-    whole, killed = ({r.config.name: r for r in load_store(tmp_path / name)} for name in ("whole", "killed"))
+    whole, killed = (
+        {r.config.name: r for r in load_store(tmp_path / name)} for name in ("whole", "killed")
+    )
     assert whole.keys() == killed.keys()
     for name in whole:
         assert whole[name].rows == killed[name].rows
-        a, b = (read_tensors(tmp_path / store / name / "weights.safetensors")[0] for store in ("whole", "killed"))
+        a, b = (
+            read_tensors(tmp_path / store / name / "weights.safetensors")[0]
+            for store in ("whole", "killed")
+        )
         assert all(torch.equal(a[key], b[key]) for key in a)
 
 
 def test_dry_run_trains_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "store"
-    assert call(["sweep", "latin_square", *FLAGS, "--dry-run", "--out", str(out), "--sigma", "0.1,2"]) == 0
+    assert (
+        call(["sweep", "latin_square", *FLAGS, "--dry-run", "--out", str(out), "--sigma", "0.1,2"])
+        == 0
+    )
     assert "nothing was trained" in capsys.readouterr().out
     assert not out.exists()
 
@@ -203,10 +274,33 @@ def test_seeds_pair_the_curves(base: RunConfig) -> None:
 
 @pytest.mark.slow
 def test_a_polite_kill_of_the_parent_alone_saves_every_run(tmp_path: Path) -> None:
-    """A scheduler signals one process; the workers must hear of it, or hours would pass before the sweep ends."""
-    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--steps", "100000"]
-    command += ["--encoding", "learnable", "--sigma", "0.1,2", "--seeds", "1", "--workers", "2", "--out", str(tmp_path)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    """A scheduler signals one process; the workers must hear of it, or hours would pass before the
+    sweep ends."""
+    command = [
+        sys.executable,
+        "-m",
+        "placecell",
+        "sweep",
+        "latin_square",
+        *FLAGS,
+        "--steps",
+        "100000",
+    ]
+    command += [
+        "--encoding",
+        "learnable",
+        "--sigma",
+        "0.1,2",
+        "--seeds",
+        "1",
+        "--workers",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
     for _ in range(600):
         if len(list(tmp_path.glob("*/status.json"))) == 2:
             break
@@ -221,15 +315,19 @@ def test_a_polite_kill_of_the_parent_alone_saves_every_run(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_analyse_takes_folders_as_they_are(base: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_analyse_takes_folders_as_they_are(
+    base: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = tmp_path / "other"
     run(base.override({"encoding": "nope"}), other)
     assert call(["analyse", str(other), "--json"]) == 0  # no learnable table, so no σ curve
     assert json.loads(capsys.readouterr().out)["sigma"] == {}
-    assert call(["analyse", str(next(other.glob("latin_square-*")))]) == 2  # a run, not a folder of runs
+    # a run, not a folder of runs
+    assert call(["analyse", str(next(other.glob("latin_square-*")))]) == 2
     assert f"give the folder that holds it ({other})" in capsys.readouterr().err
 
-    uneven = tmp_path / "uneven"  # σ = 0.1 has three seeds, the others two: an extended or interrupted sweep
+    # σ = 0.1 has three seeds, the others two: an extended or interrupted sweep
+    uneven = tmp_path / "uneven"
     runs = [(s, seed) for s in (0.1, 0.5, 2.0) for seed in range(2)] + [(0.1, 2)]
     for sigma, seed in runs:
         run(base.override({"sigma": sigma, "seed": seed}), uneven)
@@ -241,7 +339,9 @@ def test_analyse_takes_folders_as_they_are(base: RunConfig, tmp_path: Path, caps
     run(base.override({"sigma": 0.1, "clip": 1.0}), uneven)  # not another seed of the same thing
     assert call(["analyse", str(uneven), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert {"learnable σ=0.1 clip=1.0", "learnable σ=0.1"} <= {r["label"] for r in facts["configurations"]}
+    assert {"learnable σ=0.1 clip=1.0", "learnable σ=0.1"} <= {
+        r["label"] for r in facts["configurations"]
+    }
     assert facts["sigma"] == {}  # more than σ varies
 
 
@@ -276,7 +376,10 @@ def test_a_plan_that_cannot_be_is_refused(text: str, told: str, tmp_path: Path) 
     ],
 )
 def test_what_a_verb_cannot_do_is_one_sentence(
-    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert call(words) == 2

@@ -1,4 +1,5 @@
-"""Sweeps that survive: killed, out of space, out of power at every operation; workers that die; crowds; Ctrl-C."""
+"""Sweeps that survive: killed, out of space, out of power at every operation; workers that die;
+crowds; Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from pathlib import Path
 import pytest
 from sweep_faults import content, drawn, small_sweep, sweep_in_child
 
-from placecell import disk
 from placecell.config import RunConfig
+from placecell.config.presets import base_config
 from placecell.errors import InputError
-from placecell.files import read_json
-from placecell.presets import base_config
-from placecell.sweep import Store, grid, local, sweep
-from placecell.sweep.local import Local
+from placecell.store import Store, disk
+from placecell.store.files import read_json
+from placecell.sweep import grid, local, sweep
+from placecell.sweep.backends.local import Local
 
 SLICES = 8  # so that several processes can share the work
 
@@ -64,7 +65,9 @@ def test_a_fault_at_every_operation(fault: str, part: int, data, whole, tmp_path
         code, told = sweep_in_child(out, data, fault, at)
         if fault != "full":
             assert (code, told) == (-signal.SIGKILL, None), f"not killed at operation {at}"
-        elif told is not None:  # the sweep came to its end, and says of each run that could not be written why
+        elif (
+            told is not None
+        ):  # the sweep came to its end, and says of each run that could not be written why
             for status, _, message in told[1]:
                 assert status in ("done", "diverged") or "No space left on device" in message
         resume_and_compare(out, data, expected)
@@ -79,19 +82,31 @@ def test_killed_at_random_moments(part: int, data, whole, tmp_path: Path) -> Non
         out = tmp_path / str(number)
         code, _ = sweep_in_child(out, data, kill_after=moments.uniform(0.0, 0.4))
         killed += code == -signal.SIGKILL
-        ended = {path.parent.name for path in out.glob("*/status.json") if read_json(path)["status"] == "done"}
+        ended = {
+            path.parent.name
+            for path in out.glob("*/status.json")
+            if read_json(path)["status"] == "done"
+        }
         outcomes = resume_and_compare(out, data, whole[0])
         assert sum(reused for _, reused, _ in outcomes) >= len(ended)
     assert killed > 0
 
 
-# ------------------------------------------------------------------ workers that die, runs that cannot be
+# ------------------------------------------------------------------ workers that die, runs that
+# cannot be
 
 
 TINY = {
-    "n_train": 48, "n_valid": 12, "n_test": 12, "width": 8, "depth": 1, "steps": 40, "eval_every": 20,
-    "batch_size": 16, "warmup": 0,
-}  # fmt: skip
+    "n_train": 48,
+    "n_valid": 12,
+    "n_test": 12,
+    "width": 8,
+    "depth": 1,
+    "steps": 40,
+    "eval_every": 20,
+    "batch_size": 16,
+    "warmup": 0,
+}
 FLAGS = [word for key, value in TINY.items() for word in (f"--{key.replace('_', '-')}", str(value))]
 
 
@@ -102,13 +117,19 @@ def configs() -> list[RunConfig]:
 
 
 def deadly(victim: str | None, often: int):
-    """A back end of two workers, of which one that has begun `victim` (any, if None) is killed so many times."""
+    """A back end of two workers, of which one that has begun `victim` (any, if None) is killed so
+    many times."""
     killed: list[str] = []
 
     class Deadly(Local):
         def wait(self, seconds: float):
             for one in self.processes:
-                if one.name is not None and victim in (None, one.name) and len(killed) < often and self.begun(one.name):
+                if (
+                    one.name is not None
+                    and victim in (None, one.name)
+                    and len(killed) < often
+                    and self.begun(one.name)
+                ):
                     killed.append(one.name)
                     os.kill(one.process.pid, signal.SIGKILL)
             return super().wait(min(seconds, 0.01))
@@ -116,7 +137,10 @@ def deadly(victim: str | None, often: int):
         def begun(self, name: str) -> bool:
             """Whether this attempt at the run is in its folder; those before it were all killed."""
             folder = self.job.out / name
-            if not (folder / "status.json").exists() or read_json(folder / "status.json")["status"] == "done":
+            if (
+                not (folder / "status.json").exists()
+                or read_json(folder / "status.json")["status"] == "done"
+            ):
                 return False
             return len(read_json(folder / "environment.json")["attempts"]) > killed.count(name)
 
@@ -124,7 +148,9 @@ def deadly(victim: str | None, often: int):
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_is_replaced_and_its_run_begun_again(configs, tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_is_replaced_and_its_run_begun_again(
+    configs, tmp_path: Path
+) -> None:
     longer = [config.override({"steps": 150}) for config in configs]
     killed, backend = deadly(None, often=2)
     outcomes = sweep(longer, tmp_path / "killed", backend, checkpoint_seconds=0.05)
@@ -132,12 +158,17 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_begun_again(configs, tm
     assert [o.status for o in outcomes] == ["done"] * 4
     sweep(longer, tmp_path / "whole", local(2))
     assert content(tmp_path / "killed") == content(tmp_path / "whole")
-    attempts = [len(read_json(path)["attempts"]) for path in (tmp_path / "killed").glob("*/environment.json")]
+    attempts = [
+        len(read_json(path)["attempts"])
+        for path in (tmp_path / "killed").glob("*/environment.json")
+    ]
     assert sum(attempts) == 6
 
 
 @pytest.mark.slow
-def test_a_run_that_kills_its_worker_every_time_fails_and_the_others_finish(configs, tmp_path: Path) -> None:
+def test_a_run_that_kills_its_worker_every_time_fails_and_the_others_finish(
+    configs, tmp_path: Path
+) -> None:
     victim = configs[1].override({"steps": 100_000})
     killed, backend = deadly(victim.name, often=99)
     outcomes = {o.config.name: o for o in sweep([victim, *configs], tmp_path, backend, retries=1)}
@@ -172,8 +203,27 @@ def test_a_run_that_runs_out_of_memory_fails_and_the_others_finish(configs, tmp_
 
 @pytest.mark.slow
 def test_four_processes_on_one_store_commit_each_run_once(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--encoding", "learnable"]
-    command += ["--sigma", "0.1,1,2", "--seeds", "2", "--workers", "1", "--out", str(tmp_path), "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "placecell",
+        "sweep",
+        "latin_square",
+        *FLAGS,
+        "--encoding",
+        "learnable",
+    ]
+    command += [
+        "--sigma",
+        "0.1,1,2",
+        "--seeds",
+        "2",
+        "--workers",
+        "1",
+        "--out",
+        str(tmp_path),
+        "--json",
+    ]
     crowd = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     told = [json.loads(process.communicate(timeout=300)[0]) for process in crowd]
     assert [process.returncode for process in crowd] == [0] * 4
@@ -186,7 +236,9 @@ def test_four_processes_on_one_store_commit_each_run_once(tmp_path: Path) -> Non
 # ------------------------------------------------------------------ stores that cannot be written
 
 
-def test_a_read_only_store_is_refused_before_anything_is_trained(configs, tmp_path: Path, monkeypatch) -> None:
+def test_a_read_only_store_is_refused_before_anything_is_trained(
+    configs, tmp_path: Path, monkeypatch
+) -> None:
     def read_only(*paths: Path) -> None:
         raise OSError(30, "Read-only file system")
 
@@ -204,7 +256,10 @@ def test_a_read_only_store_is_refused_before_anything_is_trained(configs, tmp_pa
 @pytest.mark.slow
 def test_a_full_disk(configs, tmp_path: Path) -> None:
     """A real one, of 200 kB: what did not fit says so, and is made when there is space."""
-    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", tmp_path]).returncode:
+    if (
+        os.geteuid() != 0
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", tmp_path]).returncode
+    ):
         pytest.skip("mounting a small disk is not allowed here")
     try:
         several = [configs[0].override({"seed": seed}) for seed in range(12)]
@@ -235,9 +290,30 @@ def group_commands(group: int) -> list[bytes]:
 
 @pytest.fixture
 def long_sweep(tmp_path: Path):
-    """A sweep of two runs that would take for ever, in a process group of its own, both under way."""
-    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--steps", "1000000"]
-    command += ["--encoding", "learnable", "--sigma", "0.1,2", "--seeds", "1", "--workers", "2", "--out", str(tmp_path)]
+    """A sweep of two runs that would take for ever, in a process group of its own, both under
+    way."""
+    command = [
+        sys.executable,
+        "-m",
+        "placecell",
+        "sweep",
+        "latin_square",
+        *FLAGS,
+        "--steps",
+        "1000000",
+    ]
+    command += [
+        "--encoding",
+        "learnable",
+        "--sigma",
+        "0.1,2",
+        "--seeds",
+        "1",
+        "--workers",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     for _ in range(1200):
         if len(list(tmp_path.glob("*/status.json"))) == 2:
@@ -262,11 +338,27 @@ def test_ctrl_c_once_saves_all_runs(long_sweep: subprocess.Popen, tmp_path: Path
 @pytest.mark.slow
 def test_ctrl_c_while_workers_are_being_made(tmp_path: Path) -> None:
     """The server that they fork from is then among its imports, and must not die of it."""
-    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--seeds", "1", "--workers", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "placecell",
+        "sweep",
+        "latin_square",
+        *FLAGS,
+        "--seeds",
+        "1",
+        "--workers",
+        "1",
+    ]
     process = subprocess.Popen(
-        [*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    while process.poll() is None and not any(b"forkserver" in words for words in group_commands(process.pid)):
+    while process.poll() is None and not any(
+        b"forkserver" in words for words in group_commands(process.pid)
+    ):
         time.sleep(0.02)
     time.sleep(0.3)
     os.killpg(process.pid, signal.SIGINT)
@@ -277,7 +369,9 @@ def test_ctrl_c_while_workers_are_being_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_twice_stops_at_once_and_leaves_no_process(long_sweep: subprocess.Popen, tmp_path: Path) -> None:
+def test_ctrl_c_twice_stops_at_once_and_leaves_no_process(
+    long_sweep: subprocess.Popen, tmp_path: Path
+) -> None:
     for pid in workers_of(long_sweep.pid):
         os.kill(pid, signal.SIGSTOP)  # so that the second comes before anything is saved
     os.kill(long_sweep.pid, signal.SIGINT)

@@ -1,4 +1,5 @@
-"""Sweeps on a real Ray: the bits of a sweep without it, whatever dies on the way, and nobody else can reach it."""
+"""Sweeps on a real Ray: the bits of a sweep without it, whatever dies on the way, and nobody else
+can reach it."""
 
 from __future__ import annotations
 
@@ -17,26 +18,49 @@ from pathlib import Path
 
 import pytest
 
-from placecell import files
 from placecell.cli import call
 from placecell.config import RunConfig
+from placecell.config.presets import base_config
 from placecell.errors import InputError
-from placecell.presets import base_config
+from placecell.store import files
 from placecell.sweep import grid, local, sweep
-from placecell.sweep.ray import on_ray
+from placecell.sweep.backends.ray import on_ray
 
 SETTINGS = {
-    "n_train": 96, "n_valid": 24, "n_test": 48, "width": 8, "depth": 1, "steps": 1500, "eval_every": 500,
-    "batch_size": 32, "warmup": 0, "encoding": "learnable", "sigma": 0.1,
-}  # fmt: skip
-FLAGS = [word for key, value in SETTINGS.items() for word in (f"--{key.replace('_', '-')}", str(value))]
-SWEEP = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS, "--seeds", "2", "--checkpoint-seconds"]
+    "n_train": 96,
+    "n_valid": 24,
+    "n_test": 48,
+    "width": 8,
+    "depth": 1,
+    "steps": 1500,
+    "eval_every": 500,
+    "batch_size": 32,
+    "warmup": 0,
+    "encoding": "learnable",
+    "sigma": 0.1,
+}
+FLAGS = [
+    word for key, value in SETTINGS.items() for word in (f"--{key.replace('_', '-')}", str(value))
+]
+SWEEP = [
+    sys.executable,
+    "-m",
+    "placecell",
+    "sweep",
+    "latin_square",
+    *FLAGS,
+    "--seeds",
+    "2",
+    "--checkpoint-seconds",
+]
 SWEEP += ["0.2", "--backend", "ray"]
 COMPARED = ("config.toml", "metrics.csv", "snapshots.safetensors", "weights.safetensors")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at processes as Linux shows them"),
+    pytest.mark.skipif(
+        not Path("/proc/self/fd").exists(), reason="looks at processes as Linux shows them"
+    ),
 ]
 
 
@@ -56,9 +80,13 @@ def whole(configs: list[RunConfig], tmp_path_factory: pytest.TempPathFactory) ->
 def check_same(one: Path, other: Path, names: list[str]) -> None:
     for name in names:
         assert files.read_json(one / name / "status.json")["status"] == "done"
-        assert {path.name for path in (one / name).glob("[!.]*")} == {p.name for p in (other / name).glob("[!.]*")}
+        assert {path.name for path in (one / name).glob("[!.]*")} == {
+            p.name for p in (other / name).glob("[!.]*")
+        }
         for file in COMPARED:
-            assert (one / name / file).read_bytes() == (other / name / file).read_bytes(), f"{name}/{file}"
+            assert (one / name / file).read_bytes() == (other / name / file).read_bytes(), (
+                f"{name}/{file}"
+            )
 
 
 def until(what: Callable[[], object], seconds: float = 120) -> None:
@@ -85,7 +113,8 @@ def holder(folder: Path) -> int:
 
 
 def listeners(mark: str) -> dict[str, str]:
-    """Every address that a process with `mark` in its environment listens at, and what it is called."""
+    """Every address that a process with `mark` in its environment listens at, and what it is
+    called."""
     found = {}
     for kind in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
@@ -117,7 +146,9 @@ def test_a_killed_worker_and_ctrl_c_cost_nothing_and_only_this_machine_reaches_i
     home.mkdir()
     command = [*SWEEP, "--workers", "2", "--out", str(tmp_path)]
     environ = os.environ | {"MARK": mark, "HOME": str(home)}
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     folders = [tmp_path / config.name for config in configs]
     until(lambda: all((folder / "checkpoint.safetensors").exists() for folder in folders))
     there = listeners(mark)
@@ -162,7 +193,9 @@ def cluster() -> Iterator[subprocess.Popen[str]]:
     """Two nodes of one CPU each. It says its address, and a line to it takes a node away."""
     command = [sys.executable, "-c", CLUSTER]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdin is not None
         yield process
         process.stdin.write("\n\n")
@@ -195,9 +228,9 @@ from dataclasses import replace
 from pathlib import Path
 from placecell.errors import InputError
 from placecell.sweep import grid, sweep
-from placecell.sweep.connect import connect
-from placecell.sweep.ray import on_ray
-from placecell.presets import base_config
+from placecell.sweep.backends.ray_connection import connect
+from placecell.sweep.backends.ray import on_ray
+from placecell.config.presets import base_config
 
 out, settings, receiver = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 configs = grid(base_config("latin_square")[0].override(settings), [], {}, seeds=2)
@@ -239,7 +272,13 @@ def test_nodes_that_do_not_see_the_store_send_their_files_back(
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["stopped"] == ["interrupted"] * 2
-    assert told["files"] == ["checkpoint.safetensors", "config.toml", "environment.json", "metrics.csv", "status.json"]
+    assert told["files"] == [
+        "checkpoint.safetensors",
+        "config.toml",
+        "environment.json",
+        "metrics.csv",
+        "status.json",
+    ]
     assert told["resumed"] == ["done"] * 2
     assert all(len(attempts(out / config.name)) == 2 for config in configs)
     assert all(attempts(out / config.name)[1]["from_step"] > 0 for config in configs)
@@ -249,7 +288,10 @@ def test_nodes_that_do_not_see_the_store_send_their_files_back(
     assert status == "failed"
     assert "run the donor first" in message
     assert told["nodes"] == 1
-    assert "a run asks for 64 CPUs and 0.5 GPUs, more than any node of the Ray cluster has: 2 CPUs" in told["refused"]
+    assert (
+        "a run asks for 64 CPUs and 0.5 GPUs, more than any node of the Ray cluster has: 2 CPUs"
+        in told["refused"]
+    )
     assert not list(out.glob(".ray-*"))
     assert all(o.status == "done" for o in sweep([takes], whole, local(0)))
     check_same(out, whole, [config.name for config in (*configs, takes)])
@@ -278,7 +320,17 @@ def test_what_cannot_be_is_one_sentence(
         ports = {"FREE": str(free.getsockname()[1]), "HTTP": str(server.server_port)}
         for word, port in ports.items():
             flags = [flag.replace(word, port) for flag in flags]
-        words = ["sweep", "latin_square", *FLAGS, "--seeds", "1", "--backend", "ray", "--out", str(tmp_path / "store")]
+        words = [
+            "sweep",
+            "latin_square",
+            *FLAGS,
+            "--seeds",
+            "1",
+            "--backend",
+            "ray",
+            "--out",
+            str(tmp_path / "store"),
+        ]
         assert call([*words, *flags]) == 2
         server.shutdown()
     error = capsys.readouterr().err

@@ -1,4 +1,5 @@
-"""The store: its index is a cache that cannot lie, its tables are tidy, and `status` and `export` show them."""
+"""The store: its index is a cache that cannot lie, its tables are tidy, and `status` and `export`
+show them."""
 
 from __future__ import annotations
 
@@ -8,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from placecell import disk, files
 from placecell.cli import call
+from placecell.cli.export import parquet_bytes
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.sweep import Store, load_store
-from placecell.sweep import store as store_module
+from placecell.store import Store, disk, files, load_store
+from placecell.store import index as store_module
 from placecell.train import Watch, run
-from placecell.verbs_store import parquet_bytes
 
 
 @pytest.fixture
@@ -38,7 +38,9 @@ def by_status(folder: Path) -> dict[str, dict]:
 
 def test_the_folder_may_be_text(store: Path) -> None:
     assert Store(str(store)) == Store(store)  # type: ignore[arg-type]
-    assert [result.config for result in load_store(str(store))] == [result.config for result in load_store(store)]
+    assert [result.config for result in load_store(str(store))] == [
+        result.config for result in load_store(store)
+    ]
 
 
 def test_one_row_a_run(store: Path) -> None:
@@ -62,20 +64,29 @@ def test_tables_are_columns_of_one_length(store: Path) -> None:
     assert len(points["run"]) == sum(len(result.rows) for result in load_store(store))
 
 
-def test_the_index_saves_reading_and_never_lies(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_saves_reading_and_never_lies(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = Store(store).rows()
     read: list[str] = []
     real = store_module.load_result
-    monkeypatch.setattr(store_module, "load_result", lambda folder: (read.append(folder.name), real(folder))[1])
+    monkeypatch.setattr(
+        store_module, "load_result", lambda folder: (read.append(folder.name), real(folder))[1]
+    )
     assert Store(store).rows() == before
     assert read == [], "what has not changed is not read again"
     name = by_status(store)["interrupted"]["name"]
-    files.write_json(store / name / "status.json", {"status": "failed", "step": 6, "seconds": 1.0, "message": "why"})
+    files.write_json(
+        store / name / "status.json",
+        {"status": "failed", "step": 6, "seconds": 1.0, "message": "why"},
+    )
     assert by_status(store)["failed"]["message"] == "why"
     assert read == [name]
 
 
-@pytest.mark.parametrize("broken", [None, "", "{", "[1]", '{"latin_square-0": 3}', '{"a": {"stamp": 1}}'])
+@pytest.mark.parametrize(
+    "broken", [None, "", "{", "[1]", '{"latin_square-0": 3}', '{"a": {"stamp": 1}}']
+)
 def test_the_index_is_made_anew_when_it_is_gone_or_broken(store: Path, broken: str | None) -> None:
     before = Store(store).rows()
     index = (store / "index.json").read_bytes()
@@ -95,7 +106,9 @@ def test_a_run_that_is_gone_leaves_the_index(store: Path) -> None:
     assert by_status(store).keys() == {"done", "interrupted"}
 
 
-def test_a_store_that_is_only_readable_can_be_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_only_readable_can_be_read(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*paths: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -106,13 +119,18 @@ def test_a_store_that_is_only_readable_can_be_read(store: Path, monkeypatch: pyt
 
 def test_running_means_that_a_process_holds_it(store: Path) -> None:
     name = by_status(store)["interrupted"]["name"]
-    files.write_json(store / name / "status.json", {"status": "running", "step": 6, "seconds": 1.0, "message": ""})
+    files.write_json(
+        store / name / "status.json",
+        {"status": "running", "step": 6, "seconds": 1.0, "message": ""},
+    )
     with files.lock(store / name):
         assert by_status(store)["running"]["name"] == name
     assert by_status(store)["stopped"]["name"] == name  # whoever it was is gone
 
 
-def test_a_run_that_cannot_be_read_does_not_hide_the_others(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     name = by_status(store)["done"]["name"]
     (store / name / "metrics.csv").write_text("nonsense\n1\n")
     rows = by_status(store)
@@ -133,13 +151,17 @@ def test_status_from_the_command_line(store: Path, capsys: pytest.CaptureFixture
     assert facts["counts"] == {"done": 1, "diverged": 1, "interrupted": 1}
 
 
-def test_export_reads_back_unchanged(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_reads_back_unchanged(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     for to in ("csv", "parquet"):
         assert call(["export", str(store), "--to", to, "--out", str(tmp_path / "x")]) == 0
     assert "runs.parquet" in capsys.readouterr().out
     for name, table in (("runs", Store(store).runs()), ("points", Store(store).points())):
-        assert repr(parquet.read_table(tmp_path / "x" / f"{name}.parquet").to_pydict()) == repr(table)
+        assert repr(parquet.read_table(tmp_path / "x" / f"{name}.parquet").to_pydict()) == repr(
+            table
+        )
         with (tmp_path / "x" / f"{name}.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
         assert list(rows[0]) == list(table)
@@ -155,11 +177,15 @@ def test_columns_of_several_kinds_become_text() -> None:
 
     import pyarrow.parquet
 
-    found = pyarrow.parquet.read_table(io.BytesIO(parquet_bytes({"a": [1, "x", None], "b": [1, 2.5, None]})))
+    found = pyarrow.parquet.read_table(
+        io.BytesIO(parquet_bytes({"a": [1, "x", None], "b": [1, 2.5, None]}))
+    )
     assert found.to_pydict() == {"a": ["1", "x", None], "b": [1.0, 2.5, None]}
 
 
-def test_what_cannot_be_shown_is_one_sentence(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_shown_is_one_sentence(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "empty").mkdir()
     run_folder = next(store.glob("latin_square-*"))
     for words, told in (
@@ -167,7 +193,10 @@ def test_what_cannot_be_shown_is_one_sentence(store: Path, tmp_path: Path, capsy
         (["status", str(tmp_path / "empty")], "no runs here"),
         (["status", str(run_folder)], "give the folder that holds it"),
         (["export", str(store), "--to", "xlsx"], "xlsx"),
-        (["export", str(store), "--out", str(run_folder / "config.toml" / "x")], "cannot be written"),
+        (
+            ["export", str(store), "--out", str(run_folder / "config.toml" / "x")],
+            "cannot be written",
+        ),
     ):
         assert call(words) == 2
         error = capsys.readouterr().err

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from placecell import analysis
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.tasks.base import Learned
-from placecell.tasks.fields import field, hide, n_masked, random_masks
+from placecell.model import Inputs
+from placecell.tasks.masked import field, hide, n_masked, random_masks
+from placecell.tasks.optional import Learned
 from placecell.train import make_model, make_task
 
 DATA = {"modules": "3x5", "n_train": 60, "n_valid": 20, "n_test": 40}
@@ -31,11 +32,15 @@ def test_hiding_and_finding_again(seed: int, n: int, b: int) -> None:
     hidden = hide(values, masked, torch.zeros(b, dtype=torch.long))
     assert torch.equal(field(hidden), values)
     changed = values.scatter(1, masked, 99.0)
-    assert torch.equal(hide(changed, masked, hidden.group).tokens, hidden.tokens), "a masked value leaves no trace"
+    assert torch.equal(hide(changed, masked, hidden.group).tokens, hidden.tokens), (
+        "a masked value leaves no trace"
+    )
     assert torch.equal(hidden.tokens[..., 1].sum(1), torch.full((b,), float(masked.shape[1])))
 
 
-@pytest.mark.parametrize(("n", "share", "q"), [(60, 0.5, 30), (15, 0.5, 8), (4, 0.01, 1), (4, 0.99, 3), (100, 0.9, 90)])
+@pytest.mark.parametrize(
+    ("n", "share", "q"), [(60, 0.5, 30), (15, 0.5, 8), (4, 0.01, 1), (4, 0.99, 3), (100, 0.9, 90)]
+)
 def test_how_many_are_masked(n: int, share: float, q: int) -> None:
     assert n_masked(n, share) == q
 
@@ -55,7 +60,9 @@ def test_batches_have_masks_of_their_own_and_held_out_samples_do_not(task) -> No
     counts = torch.bincount(one.read.flatten(), minlength=15)
     assert counts.min() > 5, "every token is masked at times"
     again = make_task(RunConfig.from_dict({"task": "nmar", "data": DATA})).splits()
-    assert torch.equal(again["test"].read, splits["test"].read), "held-out masks are fixed by the seed"
+    assert torch.equal(again["test"].read, splits["test"].read), (
+        "held-out masks are fixed by the seed"
+    )
 
 
 def test_the_error_is_that_of_masked_tokens_only(task) -> None:
@@ -67,20 +74,26 @@ def test_the_error_is_that_of_masked_tokens_only(task) -> None:
 
 def test_the_model_answers_at_the_masked_tokens(task) -> None:
     test = task.splits()["test"]
-    config = RunConfig.from_dict({"task": "nmar", "data": DATA}).override({"width": 16, "depth": 2, "sigma": 0.1})
+    config = RunConfig.from_dict({"task": "nmar", "data": DATA}).override(
+        {"width": 16, "depth": 2, "sigma": 0.1}
+    )
     model = make_model(config, task)
     with torch.no_grad():
-        found = model(test.tokens, task.positions, test.read).outputs
-        whole = model(test.tokens, task.positions).outputs
+        found = model(Inputs(test.tokens, task.positions, test.read)).outputs
+        whole = model(Inputs(test.tokens, task.positions)).outputs
     assert found.shape == (40, 8, 1)
     assert torch.allclose(found, whole.gather(1, test.read[..., None]), atol=1e-5)
 
 
 def test_without_positions_masked_tokens_cannot_be_told_apart(task) -> None:
     test = task.splits()["test"]
-    config = RunConfig.from_dict({"task": "nmar", "data": DATA}).override({"width": 16, "encoding": "nope"})
+    config = RunConfig.from_dict({"task": "nmar", "data": DATA}).override(
+        {"width": 16, "encoding": "nope"}
+    )
     with torch.no_grad():
-        found = make_model(config, task)(test.tokens, task.positions, test.read).outputs[..., 0]
+        found = make_model(config, task)(Inputs(test.tokens, task.positions, test.read)).outputs[
+            ..., 0
+        ]
     assert torch.allclose(found, found[:, :1].expand_as(found), atol=1e-5)
 
 
@@ -104,18 +117,26 @@ def test_linear_tables_are_measured_as_learned_ones_are(task) -> None:
     table = np.random.default_rng(0).normal(size=(15, 4))
     maps = np.full((2, 15, 15), 1 / 15)
     measured = task.measure(Learned(table, table, maps), np.random.default_rng(0))
-    of = {kind: {k.split("/")[1] for k in measured if k.startswith(kind + "/")} for kind in ("table", "untrained")}
+    of = {
+        kind: {k.split("/")[1] for k in measured if k.startswith(kind + "/")}
+        for kind in ("table", "untrained")
+    }
     assert of["table"] == of["untrained"] == {k.split("/")[1] for k in rows}
-    assert measured["attention/within"] == pytest.approx(measured["attention/within_uniform"]), "uniform is chance"
+    assert measured["attention/within"] == pytest.approx(measured["attention/within_uniform"]), (
+        "uniform is chance"
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"n_train": 2}, "2 training samples; at least 3"), ({"noise": 1e200}, "constant|not finite"),
+        ({"n_train": 2}, "2 training samples; at least 3"),
+        ({"noise": 1e200}, "constant|not finite"),
         ({"noise": 1e-320, "radius": 0.01}, "constant|not finite"),
     ],
-)  # fmt: skip
-def test_samples_that_could_not_be_analysed_are_refused_before_training(change: dict, words: str) -> None:
+)
+def test_samples_that_could_not_be_analysed_are_refused_before_training(
+    change: dict, words: str
+) -> None:
     with np.errstate(all="ignore"), pytest.raises(InputError, match=words):
         make_task(RunConfig.from_dict({"task": "nmar", "data": DATA | change})).splits()

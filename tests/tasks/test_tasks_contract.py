@@ -11,13 +11,16 @@ import torch
 
 from placecell import tasks
 from placecell.config import EncodingConfig, ModelConfig, RunConfig, TrainConfig, keys
+from placecell.config.presets import base_config
 from placecell.errors import InputError
-from placecell.presets import base_config
-from placecell.tasks.base import Examples, Task
+from placecell.registry import TASKS
+from placecell.tasks.base import Examples, Task, check_splits
 from placecell.train import State, fit, make_model, make_optimizer
 from placecell.train import make_task as make_task_of
 
-NAMES = tasks.available()
+NAMES = tasks.available()  # with one from outside the package: conftest.py loads it
+PRESETS = [(name, preset) for name in NAMES for preset in tasks.presets(name)]
+PAPER = [name for name, preset in PRESETS if preset == "paper"]
 SMALL = {"n_train": 48, "n_valid": 16, "n_test": 16}  # of these keys, those that a task has
 
 every = pytest.mark.parametrize("name", NAMES)
@@ -26,13 +29,19 @@ every = pytest.mark.parametrize("name", NAMES)
 def small(name: str, **more) -> RunConfig:
     config = RunConfig.from_dict({"task": name})
     known = keys(config)
-    model, train = ModelConfig(width=24, depth=2), TrainConfig(steps=60, lr=3e-3, batch_size=32, eval_every=60)
-    config = replace(config, model=model, train=train, encoding=EncodingConfig("learnable", sigma=0.1))
+    model, train = (
+        ModelConfig(width=24, depth=2),
+        TrainConfig(steps=60, lr=3e-3, batch_size=32, eval_every=60),
+    )
+    config = replace(
+        config, model=model, train=train, encoding=EncodingConfig("learnable", sigma=0.1)
+    )
     return config.override({key: value for key, value in (SMALL | more).items() if key in known})
 
 
 def make_task(config: RunConfig) -> Task:
-    """The task; one whose data have to be fetched first skips, saying how, where they are not there."""
+    """The task; one whose data have to be fetched first skips, saying how, where they are not
+    there."""
     try:
         return make_task_of(config)
     except InputError as error:
@@ -79,6 +88,7 @@ def test_splits_fit_the_tokens(drawn) -> None:
     assert task.positions.index.shape == (n,)
     assert task.positions.coords.shape == (n, task.positions.axes)
     assert task.positions.coords.isfinite().all()
+    check_splits(task, splits)
     for examples in splits.values():
         b = len(examples)
         assert b >= 1
@@ -129,7 +139,9 @@ def test_no_test_sample_is_a_training_sample(drawn) -> None:
 def test_batches_are_rows_of_the_training_set(drawn) -> None:
     task, splits = drawn
     rows = torch.tensor([3, 0, 7])
-    one, two = (task.batch(splits["train"], rows, torch.Generator().manual_seed(5)) for _ in range(2))
+    one, two = (
+        task.batch(splits["train"], rows, torch.Generator().manual_seed(5)) for _ in range(2)
+    )
     assert len(one) == 3
     assert equal(one, two), "a batch is a function of its rows and its generator"
     assert one.tokens.shape[1:] == splits["train"].tokens.shape[1:]
@@ -148,7 +160,8 @@ def test_loss_is_finite_and_differentiable(drawn) -> None:
 
 
 def test_loss_is_a_mean(drawn) -> None:
-    """Twice the same samples is the same loss, so that losses of splits of different sizes compare."""
+    """Twice the same samples is the same loss, so that losses of splits of different sizes
+    compare."""
     task, splits = drawn
     examples = splits["test"]
     twice = torch.arange(len(examples)).repeat(2)
@@ -184,7 +197,7 @@ def test_metrics_know_a_perfect_answer(drawn) -> None:
 
 def test_truth_is_a_symmetric_relation(drawn) -> None:
     task, _ = drawn
-    truth, n = task.truth(), task.n_tokens
+    truth, n = task.truth(), len(task.places.index)
     assert truth.relation.shape == (n, n)
     assert np.array_equal(truth.relation, truth.relation.T)
     assert not np.diagonal(truth.relation).any()
@@ -202,16 +215,21 @@ def test_truth_is_a_symmetric_relation(drawn) -> None:
             assert np.array_equal(truth.relation[np.ix_(order, order)], truth.relation)
 
 
-@every
-@pytest.mark.parametrize("preset", ["quick", "paper"])
-def test_presets_exist_and_build(name: str, preset: str) -> None:
+def test_every_task_of_this_package_has_both_presets() -> None:
+    for name in NAMES:
+        wanted = {"quick", "paper"} if TASKS.source(name) == "placecell" else {"quick"}
+        assert wanted <= tasks.presets(name).keys()
+
+
+@pytest.mark.parametrize(("name", "preset"), PRESETS)
+def test_presets_build(name: str, preset: str) -> None:
     config, _ = base_config(name, preset)
     task = make_task(config)
     model = make_model(replace(config, model=replace(config.model, depth=1)), task)
     assert sum(p.numel() for p in model.parameters()) > 0
 
 
-@every
+@pytest.mark.parametrize("name", PAPER)
 def test_the_paper_preset_is_the_papers(name: str) -> None:
     config, _ = base_config(name, "paper")
     assert (config.model.depth, config.train.optimizer, config.train.lr) == (4, "adam", 1e-4)

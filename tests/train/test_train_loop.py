@@ -1,4 +1,5 @@
-"""The training loop: optimizer groups, schedule, clipping, order of samples, early stop, divergence."""
+"""The training loop: optimizer groups, schedule, clipping, order of samples, early stop,
+divergence."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from placecell.config import TrainConfig
+from placecell.model import Inputs
 from placecell.train import State, fit, make_model, make_optimizer
 from placecell.train.loop import batch_rows, rate
 
@@ -20,7 +22,9 @@ def train(config, task, splits, **hooks):
     model, state = make_model(config, task), State()
     optimizer = make_optimizer(model, config.train)
     seed = config.seed_of("data")
-    status = fit(model, task, splits, config.train, seed=seed, state=state, optimizer=optimizer, **hooks)
+    status = fit(
+        model, task, splits, config.train, seed=seed, state=state, optimizer=optimizer, **hooks
+    )
     return model, state, status
 
 
@@ -41,7 +45,9 @@ def test_the_encoding_is_a_group_of_its_own(tiny, tiny_task, optimizer: str) -> 
 
 def test_the_encoding_follows_lr_unless_told(tiny, tiny_task) -> None:
     config = tiny(lr=0.02)
-    assert [g["lr"] for g in make_optimizer(make_model(config, tiny_task), config.train).param_groups] == [0.02, 0.02]
+    assert [
+        g["lr"] for g in make_optimizer(make_model(config, tiny_task), config.train).param_groups
+    ] == [0.02, 0.02]
 
 
 def test_an_encoding_without_parameters_trains(tiny, tiny_task, tiny_splits) -> None:
@@ -114,7 +120,16 @@ def test_both_groups_follow_the_schedule(tiny, tiny_task, tiny_splits) -> None:
         seen.append([g["lr"] for g in optimizer.param_groups])
         return True
 
-    fit(model, tiny_task, tiny_splits, config.train, seed=0, state=State(), optimizer=optimizer, on_step=on_step)
+    fit(
+        model,
+        tiny_task,
+        tiny_splits,
+        config.train,
+        seed=0,
+        state=State(),
+        optimizer=optimizer,
+        on_step=on_step,
+    )
     expected = [[lr * rate(step, config.train) for lr in (1e-3, 4e-3)] for step in range(len(seen))]
     assert len(seen) >= 5
     assert seen == expected
@@ -127,7 +142,9 @@ def test_clipping_bounds_the_step(tiny, tiny_task, tiny_splits) -> None:
     def moved(**overrides: float) -> torch.Tensor:
         config = tiny(optimizer="sgd", momentum=0, lr=1.0, steps=1, **overrides)
         model, _, _ = train(config, tiny_task, tiny_splits)
-        return torch.cat([(part - start[key]).detach().flatten() for key, part in model.named_parameters()])
+        return torch.cat(
+            [(part - start[key]).detach().flatten() for key, part in model.named_parameters()]
+        )
 
     free, clipped, loose = moved(), moved(clip=0.01), moved(clip=1e6)
     assert float(free.norm()) > 0.1
@@ -163,7 +180,9 @@ def test_rows_are_a_function_of_seed_and_step() -> None:
 
 
 def test_left_overs_come_back_in_another_epoch() -> None:
-    assert {row for step in range(60) for row in batch_rows(step, 10, 4, seed=0).tolist()} == set(range(10))
+    assert {row for step in range(60) for row in batch_rows(step, 10, 4, seed=0).tolist()} == set(
+        range(10)
+    )
 
 
 # ------------------------------------------------------------------ evaluation
@@ -172,7 +191,9 @@ def test_left_overs_come_back_in_another_epoch() -> None:
 def test_metrics_are_rows(tiny, tiny_task, tiny_splits) -> None:
     evaluated: list[int] = []
     config = tiny(steps=10, eval_every=4)
-    _, state, status = train(config, tiny_task, tiny_splits, on_evaluation=lambda s: evaluated.append(s.step))
+    _, state, status = train(
+        config, tiny_task, tiny_splits, on_evaluation=lambda s: evaluated.append(s.step)
+    )
     assert status == "done"
     assert evaluated == [0, 4, 8, 10]
     keyed = {(r.step, r.split, r.name): r.value for r in state.rows}
@@ -207,17 +228,23 @@ def test_training_is_the_same_twice(tiny, tiny_task, tiny_splits) -> None:
 @pytest.mark.parametrize("split", ["train", "valid"])
 def test_patience_stops_on_a_plateau(tiny, tiny_task, tiny_splits, split: str) -> None:
     """With a rate too small to move a float, no evaluation after the first is lower."""
-    config = tiny(optimizer="sgd", lr=1e-30, steps=100, eval_every=2, patience=3, patience_split=split)
+    config = tiny(
+        optimizer="sgd", lr=1e-30, steps=100, eval_every=2, patience=3, patience_split=split
+    )
     _, state, status = train(config, tiny_task, tiny_splits)
     assert status == "done"
     assert state.step == 8  # lowest at 2; 4, 6 and 8 are no lower
     assert state.rows[-1].step == 8
-    _, state, _ = train(tiny(optimizer="sgd", lr=1e-30, steps=12, eval_every=2), tiny_task, tiny_splits)
+    _, state, _ = train(
+        tiny(optimizer="sgd", lr=1e-30, steps=12, eval_every=2), tiny_task, tiny_splits
+    )
     assert state.step == 12
 
 
 def test_patience_lets_a_falling_loss_go_on(tiny, tiny_task, tiny_splits) -> None:
-    config = tiny(optimizer="sgd", momentum=0, lr=1e-2, steps=20, eval_every=4, patience=1, batch_size=64)
+    config = tiny(
+        optimizer="sgd", momentum=0, lr=1e-2, steps=20, eval_every=4, patience=1, batch_size=64
+    )
     _, state, status = train(config, tiny_task, tiny_splits)
     assert (status, state.step) == ("done", 20)
 
@@ -228,7 +255,9 @@ def test_on_step_interrupts(tiny, tiny_task, tiny_splits) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_a_loss_that_is_not_finite_ends_the_run(tiny, tiny_task, tiny_splits, optimizer: str) -> None:
+def test_a_loss_that_is_not_finite_ends_the_run(
+    tiny, tiny_task, tiny_splits, optimizer: str
+) -> None:
     _, state, status = train(tiny(optimizer=optimizer, lr=1e30), tiny_task, tiny_splits)
     assert status == "diverged"
     assert state.step < 12
@@ -237,7 +266,9 @@ def test_a_loss_that_is_not_finite_ends_the_run(tiny, tiny_task, tiny_splits, op
     assert last.step == state.step, "it ends where it was seen"
 
 
-def test_a_loss_that_is_not_finite_after_the_last_step_is_not_done(tiny, tiny_task, tiny_splits) -> None:
+def test_a_loss_that_is_not_finite_after_the_last_step_is_not_done(
+    tiny, tiny_task, tiny_splits
+) -> None:
     """The last step may be the one that breaks the weights; the evaluation after it sees that."""
     _, state, status = train(tiny(optimizer="sgd", lr=1e30, steps=1), tiny_task, tiny_splits)
     losses = [r.value for r in state.rows if (r.split, r.name) == ("train", "loss")]
@@ -260,7 +291,8 @@ def test_a_configuration_is_not_changed_by_training(tiny, tiny_task, tiny_splits
 
 
 def test_the_gradient_into_the_table_is_measured(tiny, tiny_task, tiny_splits) -> None:
-    """A row at each evaluation after the first step, the norm of what the last step's backward left."""
+    """A row at each evaluation after the first step, the norm of what the last step's backward
+    left."""
     model, state, _ = train(tiny(), tiny_task, tiny_splits)
     found = [row for row in state.rows if row.name == "table_gradient"]
     assert [row.step for row in found] == sorted({row.step for row in state.rows} - {0})
@@ -274,6 +306,8 @@ def test_the_training_samples_scored_are_spread_evenly(tiny, tiny_task, tiny_spl
     _, state, _ = train(config, tiny_task, tiny_splits)
     n = len(tiny_splits["train"])
     few = tiny_splits["train"].take(torch.tensor([i * n // 7 for i in range(7)]))
-    outputs = make_model(config, tiny_task)(few.tokens, tiny_task.positions, few.read).outputs
+    outputs = make_model(config, tiny_task)(
+        Inputs(few.tokens, tiny_task.positions, few.read)
+    ).outputs
     found = next(r.value for r in state.rows if (r.step, r.split, r.name) == (0, "train", "loss"))
     assert found == pytest.approx(tiny_task.loss(outputs, few).item(), rel=1e-5)

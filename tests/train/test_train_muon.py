@@ -1,4 +1,5 @@
-"""Muon against its definition by singular values, and AdamW for everything that is no matrix of a layer."""
+"""Muon against its definition by singular values, and AdamW for everything that is no matrix of a
+layer."""
 
 from __future__ import annotations
 
@@ -24,11 +25,18 @@ def by_singular_values(matrix: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_orthogonal_is_its_definition(shape: tuple[int, int]) -> None:
-    matrices = torch.randn(3, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    matrices = torch.randn(
+        3, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+    )
     found = orthogonal(matrices)
     for one, matrix in zip(found.numpy(), matrices.numpy(), strict=True):
         np.testing.assert_allclose(one, by_singular_values(matrix), rtol=1e-8, atol=1e-10)
-        assert 0.4 < np.linalg.svd(one, compute_uv=False).min() <= np.linalg.svd(one, compute_uv=False).max() < 1.3
+        assert (
+            0.4
+            < np.linalg.svd(one, compute_uv=False).min()
+            <= np.linalg.svd(one, compute_uv=False).max()
+            < 1.3
+        )
 
 
 def test_a_gradient_of_zero_moves_nothing() -> None:
@@ -48,7 +56,9 @@ def test_two_steps_by_hand(shape: tuple[int, int]) -> None:
         g = gradient.numpy()
         momentum = MOMENTUM * momentum + (1 - MOMENTUM) * g
         ahead = MOMENTUM * momentum + (1 - MOMENTUM) * g
-        expected = expected * (1 - 0.1 * 0.5) - 0.1 * 0.2 * max(shape) ** 0.5 * by_singular_values(ahead)
+        expected = expected * (1 - 0.1 * 0.5) - 0.1 * 0.2 * max(shape) ** 0.5 * by_singular_values(
+            ahead
+        )
         np.testing.assert_allclose(p.detach().numpy(), expected, rtol=1e-7, atol=1e-9)
 
 
@@ -58,7 +68,9 @@ def test_all_but_the_matrices_of_the_layers_is_adamw(tiny, tiny_task) -> None:
         optimizer = make_optimizer(model, tiny(optimizer=name, weight_decay=0.1).train)
         for step in range(3):
             for index, p in enumerate(model.parameters()):
-                p.grad = torch.randn(p.shape, generator=torch.Generator().manual_seed(100 * step + index))
+                p.grad = torch.randn(
+                    p.shape, generator=torch.Generator().manual_seed(100 * step + index)
+                )
             optimizer.step()
     other = dict(models["adamw"].named_parameters())
     for name, p in models["muon"].named_parameters():

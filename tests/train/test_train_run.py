@@ -18,10 +18,12 @@ import pytest
 import torch
 
 import placecell
-from placecell import encodings, files
+from placecell import encodings
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.model import resolve
+from placecell.store import files
+from placecell.store.runs import metrics_csv
 from placecell.train import (
     Row,
     RunResult,
@@ -34,7 +36,7 @@ from placecell.train import (
     make_optimizer,
     run,
 )
-from placecell.train.run import load_weights_along, metrics_csv
+from placecell.train.run import load_weights_along
 
 ENDS = ("weights.safetensors", "snapshots.safetensors", "metrics.csv")
 NEVER = 1e9  # seconds between checkpoints
@@ -49,7 +51,14 @@ def go(tiny_task, tiny_splits, tmp_path: Path):
     """Run a configuration below tmp_path, sharing the data between tests."""
 
     def run_here(config: RunConfig, out: str = "runs", **watch) -> RunResult:
-        return run(config, tmp_path / out, device="cpu", task=tiny_task, splits=tiny_splits, watch=Watch(**watch))
+        return run(
+            config,
+            tmp_path / out,
+            device="cpu",
+            task=tiny_task,
+            splits=tiny_splits,
+            watch=Watch(**watch),
+        )
 
     return run_here
 
@@ -65,7 +74,9 @@ def weights(result: RunResult) -> bytes:
 def assert_same_end(one: RunResult, two: RunResult) -> None:
     assert (one.status, one.step) == (two.status, two.step)
     assert one.rows == two.rows
-    assert [(one.folder / name).exists() for name in ENDS] == [(two.folder / name).exists() for name in ENDS]
+    assert [(one.folder / name).exists() for name in ENDS] == [
+        (two.folder / name).exists() for name in ENDS
+    ]
     for name in ENDS:
         if (one.folder / name).exists():
             assert (one.folder / name).read_bytes() == (two.folder / name).read_bytes()
@@ -92,8 +103,13 @@ def test_run_folder(go, tiny) -> None:
     folder = result.folder
     assert folder.name == result.config.name
     assert sorted(p.name for p in folder.iterdir() if p.name != ".lock") == [
-        "config.toml", "environment.json", "metrics.csv", "snapshots.safetensors", "status.json", "weights.safetensors",
-    ]  # fmt: skip
+        "config.toml",
+        "environment.json",
+        "metrics.csv",
+        "snapshots.safetensors",
+        "status.json",
+        "weights.safetensors",
+    ]
     config = RunConfig.from_toml(folder / "config.toml")
     assert config == result.config
     assert config.name == folder.name
@@ -110,10 +126,14 @@ def test_run_folder(go, tiny) -> None:
     status = json.loads((folder / "status.json").read_text())
     assert (status["status"], status["step"]) == ("done", 12)
     with (folder / "metrics.csv").open(newline="") as file:
-        rows = [Row(int(r["step"]), r["split"], r["name"], float(r["value"])) for r in csv.DictReader(file)]
+        rows = [
+            Row(int(r["step"]), r["split"], r["name"], float(r["value"]))
+            for r in csv.DictReader(file)
+        ]
     assert tuple(rows) == result.rows
     assert {r.step for r in rows if r.name == "loss"} == {0, 4, 8, 12}
-    assert [r.step for r in rows if r.name == "table_gradient"] == [1, 2, 4, 8, 12]  # as snapshots, and evaluations
+    # as snapshots, and evaluations
+    assert [r.step for r in rows if r.name == "table_gradient"] == [1, 2, 4, 8, 12]
 
     stored, _ = files.read_tensors(folder / "weights.safetensors")
     _, task, model = load_model(folder)
@@ -126,7 +146,12 @@ def test_git_commit_is_that_of_the_source(go, tiny) -> None:
     facts = json.loads((go(tiny(steps=1)).folder / "environment.json").read_text())
     here = ["git", "-C", str(Path(placecell.__file__).parents[2])]
     head = subprocess.run([*here, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    changed = subprocess.run([*here, "diff", "--quiet", "HEAD"], capture_output=True, check=False).returncode == 1
+    changed = (
+        subprocess.run(
+            [*here, "diff", "--quiet", "HEAD"], capture_output=True, check=False
+        ).returncode
+        == 1
+    )
     expected = head.stdout.strip() + ("-dirty" if changed else "") if head.returncode == 0 else None
     assert facts["git_commit"] == expected
 
@@ -135,20 +160,29 @@ def test_load_result_reads_back_what_run_returned(go, tiny) -> None:
     result = go(tiny())
     again = load_result(result.folder)
     assert (again.config, again.status, again.step, again.rows) == (
-        result.config, result.status, result.step, result.rows,
-    )  # fmt: skip
-    assert again.final("test", "loss") == [r.value for r in result.rows if (r.split, r.name) == ("test", "loss")][-1]
+        result.config,
+        result.status,
+        result.step,
+        result.rows,
+    )
+    assert (
+        again.final("test", "loss")
+        == [r.value for r in result.rows if (r.split, r.name) == ("test", "loss")][-1]
+    )
     assert math.isnan(again.final("test", "no such metric"))
 
 
 def test_metrics_csv_is_plain_numbers() -> None:
     """np.float64 is a float to the type checker; its repr is not a number."""
-    text = metrics_csv([Row(1, "test", "accuracy", np.float64(0.1)), Row(2, "test", "loss", math.nan)])
+    text = metrics_csv(
+        [Row(1, "test", "accuracy", np.float64(0.1)), Row(2, "test", "loss", math.nan)]
+    )
     assert text == "step,split,name,value\n1,test,accuracy,0.1\n2,test,loss,nan\n"
 
 
 def test_snapshots_show_the_table_from_its_start_to_its_end(go, tiny) -> None:
-    """At 0, powers of two and the last step; the first is the initial table and the last the learned one."""
+    """At 0, powers of two and the last step; the first is the initial table and the last the
+    learned one."""
     result = go(tiny(steps=11))
     tables = load_snapshots(result.folder)
     assert list(tables) == [0, 1, 2, 4, 8, 11]
@@ -175,9 +209,18 @@ def test_no_snapshots_when_not_wanted(go, tiny) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, by its compiler
-def test_a_compiled_run_is_an_eager_one_but_for_rounding(go, tiny, tiny_task, tiny_splits, tmp_path: Path) -> None:
+def test_a_compiled_run_is_an_eager_one_but_for_rounding(
+    go, tiny, tiny_task, tiny_splits, tmp_path: Path
+) -> None:
     config = tiny()
-    compiled = run(config, tmp_path / "compiled", device="cpu", task=tiny_task, splits=tiny_splits, compile=True)
+    compiled = run(
+        config,
+        tmp_path / "compiled",
+        device="cpu",
+        task=tiny_task,
+        splits=tiny_splits,
+        compile=True,
+    )
     eager = go(config)
     assert compiled.status == eager.status == "done"
     for one, two in zip(compiled.rows, eager.rows, strict=True):
@@ -185,7 +228,9 @@ def test_a_compiled_run_is_an_eager_one_but_for_rounding(go, tiny, tiny_task, ti
         assert one.value == pytest.approx(two.value, rel=1e-3, abs=1e-4)
 
 
-def test_a_compiler_that_control_c_ended_leaves_a_run_that_goes_on(go, tiny, tmp_path: Path, monkeypatch) -> None:
+def test_a_compiler_that_control_c_ended_leaves_a_run_that_goes_on(
+    go, tiny, tmp_path: Path, monkeypatch
+) -> None:
     from torch._dynamo.exc import TorchDynamoException
 
     def dies(*_):
@@ -218,7 +263,11 @@ def test_a_finished_run_is_reused(go, tiny) -> None:
     assert again.reused
     assert not first.reused
     assert again == replace(first, reused=True, seconds=again.seconds)
-    after = {p.name: (p.read_bytes(), p.stat().st_mtime_ns) for p in first.folder.iterdir() if p.name != ".lock"}
+    after = {
+        p.name: (p.read_bytes(), p.stat().st_mtime_ns)
+        for p in first.folder.iterdir()
+        if p.name != ".lock"
+    }
     assert after == {name: value for name, value in before.items() if name != ".lock"}
 
 
@@ -256,7 +305,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(("encoding", "settings"), CASES)
-def test_interrupted_and_continued_is_uninterrupted(go, tiny, encoding: str, settings: dict) -> None:
+def test_interrupted_and_continued_is_uninterrupted(
+    go, tiny, encoding: str, settings: dict
+) -> None:
     config = tiny(encoding=encoding, **settings)
     whole = go(config, "whole")
     for step in (1, 4, 11):  # after the first, at an evaluation, before the last
@@ -309,9 +360,8 @@ def test_continued_after_a_crash_without_a_checkpoint(go, tiny) -> None:
 @pytest.mark.parametrize("at", ["last evaluation", "patience"])
 def test_killed_between_the_last_checkpoint_and_the_end(go, tiny, at: str) -> None:
     """The checkpoint that already meets the end must end there, not train on."""
-    config = tiny(steps=8) if at == "last evaluation" else tiny(
-        optimizer="sgd", lr=1e-30, steps=40, eval_every=2, patience=2
-    )  # fmt: skip
+    settings = {"optimizer": "sgd", "lr": 1e-30, "steps": 40, "eval_every": 2, "patience": 2}
+    config = tiny(steps=8) if at == "last evaluation" else tiny(**settings)
     whole = go(config, "whole")
 
     def on_evaluation(state) -> None:
@@ -349,7 +399,9 @@ def test_killed_and_run_again(go, tiny, tmp_path: Path) -> None:
                 versions.add(saved.stat().st_mtime_ns)  # the first is that of step 0
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
-        assert process.wait(timeout=20) == -signal.SIGKILL, "the run was over before it could be killed"
+        assert process.wait(timeout=20) == -signal.SIGKILL, (
+            "the run was over before it could be killed"
+        )
     finally:
         process.kill()
         process.wait()
@@ -403,10 +455,14 @@ def spoil(path: Path, kind: str, other: Path) -> None:
     elif kind.startswith("other type"):
         tensors, note = files.read_tensors(path)
         part = kind.split()[-1]
-        files.write_tensors(path, {k: v.int() if k.startswith(part) else v for k, v in tensors.items()}, note)
+        files.write_tensors(
+            path, {k: v.int() if k.startswith(part) else v for k, v in tensors.items()}, note
+        )
     elif kind == "no optimizer":
         tensors, note = files.read_tensors(path)
-        files.write_tensors(path, {k: v for k, v in tensors.items() if not k.startswith("optimizer.")}, note)
+        files.write_tensors(
+            path, {k: v for k, v in tensors.items() if not k.startswith("optimizer.")}, note
+        )
 
 
 KINDS = [
@@ -427,18 +483,23 @@ def test_a_checkpoint_of_something_else_is_refused_and_kept(go, tiny, kind: str)
     folder = go(tiny(), on_step=stop_after(6)).folder
     spoil(folder / "checkpoint.safetensors", kind, other.folder / "checkpoint.safetensors")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    with pytest.raises(InputError, match=r"checkpoint\.safetensors.* Remove it to start this run again") as caught:
+    with pytest.raises(
+        InputError, match=r"checkpoint\.safetensors.* Remove it to start this run again"
+    ) as caught:
         go(tiny())
     assert "\n" not in str(caught.value)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 
 def test_optimizer_state_of_another_shape_is_refused(go, tiny, tiny_task) -> None:
-    """The fused kernels trust these shapes: a step with a wrong one writes beyond its memory, so none is taken here."""
+    """The fused kernels trust these shapes: a step with a wrong one writes beyond its memory, so
+    none is taken here."""
     part = go(tiny(), on_step=stop_after(3))
     path = part.folder / "checkpoint.safetensors"
     tensors, note = files.read_tensors(path)
-    moment = next(name for name in tensors if name.startswith("optimizer.") and tensors[name].ndim == 2)
+    moment = next(
+        name for name in tensors if name.startswith("optimizer.") and tensors[name].ndim == 2
+    )
     model = make_model(part.config, tiny_task)
     for change in (
         {moment: torch.ones(1, 2)},
@@ -467,8 +528,12 @@ def test_the_checkpoint_of_another_run_is_refused(go, tiny) -> None:
     assert_same_end(go(tiny(seed=0)), go(tiny(seed=0), "whole"))  # as an older version wrote it
 
 
-@pytest.mark.parametrize(("wrote", "reads"), list(itertools.permutations(["adam", "muon", "sgd", "plain sgd"], 2)))
-def test_a_checkpoint_of_another_optimizer_is_refused(go, tiny, tiny_task, wrote: str, reads: str) -> None:
+@pytest.mark.parametrize(
+    ("wrote", "reads"), list(itertools.permutations(["adam", "muon", "sgd", "plain sgd"], 2))
+)
+def test_a_checkpoint_of_another_optimizer_is_refused(
+    go, tiny, tiny_task, wrote: str, reads: str
+) -> None:
     settings = {"adam": {}, "muon": {"optimizer": "muon"}, "sgd": {"optimizer": "sgd"}}
     settings["plain sgd"] = settings["sgd"] | {"momentum": 0}
     path = go(tiny(**settings[wrote]), on_step=stop_after(3)).folder / "checkpoint.safetensors"
@@ -482,7 +547,10 @@ def test_a_checkpoint_of_another_optimizer_is_refused(go, tiny, tiny_task, wrote
 def test_what_an_optimizer_remembers_under_another_name_is_refused(go, tiny, key: str) -> None:
     path = go(tiny(), on_step=stop_after(3)).folder / "checkpoint.safetensors"
     tensors, note = files.read_tensors(path)
-    renamed = {name.removesuffix(f".{key}") + ".other" * name.endswith(f".{key}"): t for name, t in tensors.items()}
+    renamed = {
+        name.removesuffix(f".{key}") + ".other" * name.endswith(f".{key}"): t
+        for name, t in tensors.items()
+    }
     lacking = {name: tensor for name, tensor in tensors.items() if not name.endswith(f".{key}")}
     scalar = {name: t.mean() if name.endswith(f".{key}") else t for name, t in tensors.items()}
     changes = [(renamed, note), (lacking, note | {"tensors": str(len(lacking))})]
@@ -495,15 +563,26 @@ def test_what_an_optimizer_remembers_under_another_name_is_refused(go, tiny, key
 @pytest.mark.parametrize(
     "change",
     [
-        {"step": "x"}, {"step": -1}, {"step": 1.5}, {"step": None}, {"best": None}, {"stale": -1}, {"seconds": "1"},
-        {"rows": [[0, "train", "loss"]]}, {"rows": [["0", "train", "loss", 1.0]]}, {"rows": 3}, {"more": 1},
+        {"step": "x"},
+        {"step": -1},
+        {"step": 1.5},
+        {"step": None},
+        {"best": None},
+        {"stale": -1},
+        {"seconds": "1"},
+        {"rows": [[0, "train", "loss"]]},
+        {"rows": [["0", "train", "loss", 1.0]]},
+        {"rows": 3},
+        {"more": 1},
     ],
-)  # fmt: skip
+)
 def test_a_checkpoint_that_does_not_say_where_the_run_stands(go, tiny, change: dict) -> None:
     folder = go(tiny(), on_step=stop_after(3)).folder
     path = folder / "checkpoint.safetensors"
     tensors, note = files.read_tensors(path)
-    files.write_tensors(path, tensors, note | {"state": json.dumps(json.loads(note["state"]) | change)})
+    files.write_tensors(
+        path, tensors, note | {"state": json.dumps(json.loads(note["state"]) | change)}
+    )
     before = content(folder)
     with pytest.raises(InputError, match="where the run stands"):
         go(tiny())
@@ -533,13 +612,31 @@ def test_weights_of_another_model_are_refused(go, tiny) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "{", "[]", "{}", "null", "3", '"status"',
-        *(json.dumps({"status": "done", "step": 1, "seconds": 0.1, "message": ""} | change) for change in (
-            {"status": 3}, {"status": ["x"]}, {"status": "nonsense"}, {"status": None}, {"step": None}, {"step": "1"},
-            {"step": -1}, {"step": 0.5}, {"seconds": None}, {"seconds": -1}, {"message": 3},
-        )),
+        "",
+        "{",
+        "[]",
+        "{}",
+        "null",
+        "3",
+        '"status"',
+        *(
+            json.dumps({"status": "done", "step": 1, "seconds": 0.1, "message": ""} | change)
+            for change in (
+                {"status": 3},
+                {"status": ["x"]},
+                {"status": "nonsense"},
+                {"status": None},
+                {"step": None},
+                {"step": "1"},
+                {"step": -1},
+                {"step": 0.5},
+                {"seconds": None},
+                {"seconds": -1},
+                {"message": 3},
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_broken_status_is_one_sentence(go, tiny, text: str) -> None:
     folder = go(tiny(steps=1)).folder
     (folder / "status.json").write_text(text)
@@ -550,7 +647,16 @@ def test_a_broken_status_is_one_sentence(go, tiny, text: str) -> None:
 
 
 HEADER = "step,split,name,value\n"
-BROKEN = [None, "", "x", "a\n\x00\n", HEADER, HEADER + "x,train,loss,1\n", HEADER + "1,train\n", "0,train,loss,1\n"]
+BROKEN = [
+    None,
+    "",
+    "x",
+    "a\n\x00\n",
+    HEADER,
+    HEADER + "x,train,loss,1\n",
+    HEADER + "1,train\n",
+    "0,train,loss,1\n",
+]
 
 
 @pytest.mark.parametrize("text", [*BROKEN, "step,split\n1,train\n", HEADER + 200_000 * "x"])
@@ -635,9 +741,12 @@ def test_devices_that_are_not_there(tiny, tmp_path: Path) -> None:
 
 
 def test_optimizer_state_is_saved_whole(go, tiny, tiny_task) -> None:
-    """Adam keeps two moments and a step for each parameter; none may be missing from a checkpoint."""
+    """Adam keeps two moments and a step for each parameter; none may be missing from a
+    checkpoint."""
     part = go(tiny(), on_step=stop_after(3))
     tensors, _ = files.read_tensors(part.folder / "checkpoint.safetensors")
     model = make_model(part.config, tiny_task)
-    count = sum(len(group["params"]) for group in make_optimizer(model, part.config.train).param_groups)
+    count = sum(
+        len(group["params"]) for group in make_optimizer(model, part.config.train).param_groups
+    )
     assert sum(name.startswith("optimizer.") for name in tensors) == 3 * count

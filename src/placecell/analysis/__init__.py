@@ -1,7 +1,15 @@
-"""What a model has learned: pure functions from arrays to small results. No files, no plots, no torch."""
+"""Measure what a model has learned: pure functions from arrays to small dataclasses.
+
+Nothing here reads files or draws plots, and only `placecell.analysis.ntk` needs torch.
+"""
 
 from placecell.analysis.attention import Agreement, agreement, relation_agreement
-from placecell.analysis.baselines import linear_gaussian, mean_of_training, principal_components, ridge
+from placecell.analysis.baselines import (
+    linear_gaussian,
+    mean_of_training,
+    principal_components,
+    ridge,
+)
 from placecell.analysis.diagnosis import Diagnosis, Numbers, diagnose, map_consistency
 from placecell.analysis.modularity import (
     Match,

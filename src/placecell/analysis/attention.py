@@ -1,4 +1,4 @@
-"""Agreement of attention maps with another model's maps and with the row-and-column relation, by layer."""
+"""Compare attention maps, layer by layer, with another model's maps or with a known relation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,25 @@ from placecell.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Agreement by layer, the relabelling it was found at, and the cosines for shuffled tokens.
+    """Agreement of attention maps with a reference, per layer.
 
-    Read `cosine` (the paper's measure) against its baseline `null.mean(axis=0)`: attention weights are
-    never negative, so unrelated maps agree too; two uniform ones have cosine 1. `correlation`, the cosine
-    of the centred maps, has its floor at 0. `null` is empty and `p` NaN if no generator was given.
+    Compare `cosine` (the paper's measure) with its baseline `null.mean(axis=0)`, not with 0:
+    attention weights are never negative, so even unrelated maps have a positive cosine, and two
+    uniform maps have cosine 1. `correlation` is the cosine of the centred maps; unrelated maps
+    score about 0.
+
+    Attributes
+    ----------
+    cosine : array of shape (layers,)
+        Cosine of the maps and the reference.
+    correlation : array of shape (layers,)
+        The same after subtracting each map's mean.
+    alignment : Alignment
+        The relabelling of the reference at which both were computed.
+    null : array of shape (permutations, layers)
+        Cosines for shuffled tokens; empty if no generator was given.
+    p : array of shape (layers,)
+        Permutation p-values of `cosine`; NaN if no generator was given.
     """
 
     cosine: Array  # (layers,)
@@ -36,11 +50,36 @@ def agreement(
     permutations: int = 1000,
     rng: np.random.Generator | None = None,
 ) -> Agreement:
-    """cos(M, R) = ⟨M, R⟩ / (‖M‖ ‖R‖) over all n² entries, with M and R averaged over puzzles and heads.
+    """Compare attention maps with reference maps by their cosine.
 
-    With `symmetries` the reference's tokens are relabelled, queries and keys alike and every layer alike,
-    so that the mean cosine over layers is largest. The null shuffles the tokens of the maps, with the same
-    freedom. A map without variation has correlation 0, one without weight cosine 0.
+    cos(M, R) = ⟨M, R⟩ / (‖M‖ ‖R‖) over all n² entries, where M and R are averaged over samples and
+    heads. A constant map has correlation 0 and an all-zero map has cosine 0.
+
+    Parameters
+    ----------
+    maps : array of shape (layers, n, n), (layers, h, n, n) or (layers, b, h, n, n)
+        The attention maps.
+    reference : array of shape (n, n), or like `maps`
+        What to compare with; a single map is compared with every layer.
+    symmetries : Symmetries, optional
+        Relabellings of the reference's tokens to choose from. The one with the largest mean cosine
+        over layers is used, for queries and keys and for all layers alike.
+    permutations : int
+        Number of draws of the null, which shuffles the tokens of the maps and chooses among the
+        same symmetries.
+    rng : numpy.random.Generator, optional
+        Source of the shuffles; without it there is no null.
+
+    Returns
+    -------
+    Agreement
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> uniform = np.full((1, 3, 3), 1 / 3)
+    >>> agreement(uniform, np.eye(3)).cosine.round(3)
+    array([0.577])
     """
     learned = _by_layer("maps", maps)
     target = _by_layer("reference", reference)
@@ -57,22 +96,41 @@ def relation_agreement(
     permutations: int = 1000,
     rng: np.random.Generator | None = None,
 ) -> Agreement:
-    """`agreement` with ideal attention: each token attends equally to those it is related to, to no other.
+    """Compare attention maps with the ideal attention for a known relation.
 
-    The ideal is the relation with every row divided by its sum. What a token gives itself is left out on
-    both sides. The row-and-column relation is the same for all symmetries of the grid; other relations may
-    need `symmetries`.
+    In the ideal map each token attends equally to the tokens it is related to and to no others: it
+    is the relation with every row divided by its sum. The diagonal (a token's attention to itself)
+    is ignored on both sides.
+
+    Parameters
+    ----------
+    maps : array of shape (layers, n, n), (layers, h, n, n) or (layers, b, h, n, n)
+        The attention maps.
+    relation : array of shape (n, n)
+        Non-negative weights of the relation between tokens.
+    symmetries : Symmetries, optional
+        Relabellings to choose from. The row-and-column relation is the same under all symmetries of
+        the grid and needs none; other relations may.
+    permutations : int
+        Number of draws of the null.
+    rng : numpy.random.Generator, optional
+        Source of the shuffles; without it there is no null.
+
+    Returns
+    -------
+    Agreement
+        As returned by `agreement`.
     """
     learned = _by_layer("maps", maps)
     related = _by_layer("relation", finite("relation", relation, 2))
     _check_match("relation", related, learned)
     if related.min() < 0:
         raise InputError(f"relation: expected no negative entries, found {related.min():g}")
-    apart = ~np.eye(learned.shape[-1], dtype=bool)
-    related = np.where(apart, related, 0.0)
+    off_diagonal = ~np.eye(learned.shape[-1], dtype=bool)
+    related = np.where(off_diagonal, related, 0.0)
     total = related.sum(axis=-1, keepdims=True)
     ideal = related / np.where(total > 0, total, 1.0)
-    return _agreement(learned, ideal, apart, symmetries, permutations, rng)
+    return _agreement(learned, ideal, off_diagonal, symmetries, permutations, rng)
 
 
 def _agreement(
@@ -98,16 +156,18 @@ def _check_match(name: str, target: Array, learned: Array) -> None:
     n = learned.shape[-1]
     if target.shape not in {(1, n, n), learned.shape}:
         raise InputError(
-            f"{name}: expected {(n, n)} or {learned.shape} after averaging puzzles and heads, found {target.shape}"
+            f"{name}: expected {(n, n)} or {learned.shape} after averaging puzzles and heads, "
+            f"found {target.shape}"
         )
 
 
 def _by_layer(name: str, maps: ArrayLike) -> Array:
-    """Maps averaged over puzzles and heads: (layers, n, n), with one layer if a single map was given."""
+    """Average maps over samples and heads to (layers, n, n); a single map becomes one layer."""
     given = np.asarray(maps)
     if given.ndim not in {2, 3, 4, 5} or given.shape[-1] != given.shape[-2]:
         raise InputError(
-            f"{name}: expected (n, n), (layers, n, n), (layers, h, n, n) or (layers, b, h, n, n), found {given.shape}"
+            f"{name}: expected (n, n), (layers, n, n), (layers, h, n, n) or (layers, b, h, n, n), "
+            f"found {given.shape}"
         )
     checked = finite(name, given, given.ndim)
     if given.ndim == 2:
@@ -117,7 +177,10 @@ def _by_layer(name: str, maps: ArrayLike) -> Array:
 
 
 def _unit(maps: Array, counted: NDArray[np.bool_], centre: bool = False) -> Array:
-    """Each map (layers, n, n) scaled to length 1 over the counted entries, centred first if asked; else 0."""
+    """Scale each map (layers, n, n) to norm 1 over the counted entries.
+
+    With `centre` the mean is subtracted first. A map that is then zero up to rounding stays zero.
+    """
     kept = np.where(counted, maps, 0.0)
     size = np.linalg.norm(kept, axis=(1, 2), keepdims=True)
     if centre:

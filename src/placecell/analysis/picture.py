@@ -1,4 +1,4 @@
-"""A picture of a table: one point for each token, in the plane where the table varies most."""
+"""Principal components of a table, to draw it with one point per token."""
 
 from __future__ import annotations
 
@@ -14,26 +14,49 @@ from placecell.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Points to draw, and how much of the table's variance each principal axis holds."""
+    """Points to draw for a table.
+
+    Attributes
+    ----------
+    coordinates : array of shape (n, dims)
+        One point per token.
+    explained : array of shape (dims,)
+        Fraction of the table's variance along each principal axis, before any rotation to a layout.
+    """
 
     coordinates: Array  # (n, dims)
-    explained: Array  # (dims,) shares of the variance, of the principal axes before any turning
+    explained: Array  # (dims,)
 
 
 def picture(table: ArrayLike, dims: int = 2, *, align_to: ArrayLike | None = None) -> Picture:
-    """Principal components of the table (n, d): with U S Vᵀ the centred table, the first columns of U S.
+    """Project a table on its first principal components.
 
-    The sign of each is such that its largest coordinate in absolute value is positive. With `align_to` (n,
-    dims) the points are then turned or mirrored, never stretched, to lie as near as they can to that
-    layout: two axes with the same variance, like the rows and columns of a grid, are otherwise drawn at an
-    arbitrary angle.
+    With U S Vᵀ the singular value decomposition of the centred table, the points are the first
+    columns of U S. The sign of each column is chosen so that its coordinate of largest absolute
+    value is positive.
+
+    Parameters
+    ----------
+    table : array of shape (n, d)
+    dims : int
+        Number of components.
+    align_to : array of shape (n, dims), optional
+        A layout to rotate or mirror the points to, as closely as possible and without stretching.
+        Without it, two axes of equal variance, like the rows and columns of a grid, are drawn at an
+        arbitrary angle.
+
+    Returns
+    -------
+    Picture
     """
-    given = finite("table", table, 2)
-    if not 1 <= dims <= min(given.shape):
-        raise InputError(f"dims: expected 1 to {min(given.shape)} for a table {given.shape}, found {dims}")
-    u, s, _ = np.linalg.svd(given - given.mean(axis=0), full_matrices=False)
+    values = finite("table", table, 2)
+    if not 1 <= dims <= min(values.shape):
+        raise InputError(
+            f"dims: expected 1 to {min(values.shape)} for a table {values.shape}, found {dims}"
+        )
+    u, s, _ = np.linalg.svd(values - values.mean(axis=0), full_matrices=False)
     points: Array = (u * s)[:, :dims]
-    # the first of those within rounding of the largest: a symmetric layout gets one sign on every machine
+    # The first of those within rounding of the largest, so that every machine picks the same sign.
     size = np.abs(points)
     largest = (size >= size.max(axis=0) * (1 - 1e-6)).argmax(axis=0)
     points = points * np.where(points[largest, np.arange(dims)] < 0, -1.0, 1.0)
@@ -42,6 +65,6 @@ def picture(table: ArrayLike, dims: int = 2, *, align_to: ArrayLike | None = Non
         layout = finite("align_to", align_to, 2)
         if layout.shape != points.shape:
             raise InputError(f"align_to: expected shape {points.shape}, found {layout.shape}")
-        turn, _ = orthogonal_procrustes(points, layout - layout.mean(axis=0))
-        points = points @ turn
+        rotation, _ = orthogonal_procrustes(points, layout - layout.mean(axis=0))
+        points = points @ rotation
     return Picture(points, explained)

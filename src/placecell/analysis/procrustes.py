@@ -1,4 +1,4 @@
-"""Orthogonal Procrustes: how far a learned table is from a reference once rotated onto it."""
+"""Orthogonal Procrustes: the distance of a learned table from a reference after rotation."""
 
 from __future__ import annotations
 
@@ -23,10 +23,24 @@ from placecell.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Procrustes:
-    """What `procrustes` found; `null` is empty and `p` NaN if no generator was given."""
+    """Result of `procrustes`.
 
-    distance: float  # 0 (same up to rotation, scale, offset and symmetry) to 1
-    rotation: Array  # (w, w) orthogonal, takes the table onto the reference; w is the wider of their widths
+    Attributes
+    ----------
+    distance : float
+        From 0 (equal up to rotation, scale, offset and symmetry) to 1.
+    rotation : array of shape (w, w)
+        Orthogonal matrix that maps the table onto the reference; w is the larger of their widths.
+    alignment : Alignment
+        The relabelling of the reference that was used.
+    null : array of shape (permutations,)
+        Distances for shuffled tables; empty if no generator was given.
+    p : float
+        Permutation p-value; NaN if no generator was given.
+    """
+
+    distance: float
+    rotation: Array  # (w, w)
     alignment: Alignment
     null: Array  # (permutations,)
     p: float
@@ -40,20 +54,37 @@ def procrustes(
     permutations: int = 1000,
     rng: np.random.Generator | None = None,
 ) -> Procrustes:
-    """Distance left over after the best offset, rotation or reflection, scale, and relabelling of the grid.
+    """Compute the distance of two tables after the best offset, rotation, scale and relabelling.
 
-    Both tables are centred and divided by their Frobenius norm, the narrower padded with columns of zeros:
-    A and B. With P over the symmetries, Q over the orthogonal matrices and c over the scales,
+    Rotations include reflections. Let A and B be the table and the reference, both centred, divided
+    by their Frobenius norm, and the narrower one padded with columns of zeros. With P over the
+    symmetries, Q over the orthogonal matrices and c over the scales,
 
         distance = min ‖c A Q − P B‖_F = sqrt(1 − s²),   s = max over P of ‖Aᵀ P B‖_*,
 
-    where ‖·‖_* is the sum of the singular values and the best scale is c = s. All of `symmetries` are
-    searched; P B is `reference[permutation]`. The "disparity" of scipy.spatial is distance².
+    where ‖·‖_* is the sum of the singular values, the best scale is c = s, and P B is
+    `reference[permutation]`. The "disparity" of scipy.spatial is distance².
 
-    The null is the same distance, with the same choice of symmetries, for the table with its rows shuffled;
-    p is the share of distances as small as the observed one, counting the observed. On a 4 × 4 grid 1000
-    draws take 1 to 2 seconds with the 2D sinusoidal table, but half a minute with a reference that has no
-    symmetry of its own.
+    The null is the distance of the table with shuffled rows, with the same choice of symmetries. p
+    is the fraction of distances at most as large as the observed one, which is counted too.
+
+    Parameters
+    ----------
+    table : array of shape (n, d)
+        The learned table.
+    reference : array of shape (n, d')
+        What to compare with; its width may differ.
+    symmetries : Symmetries, optional
+        Relabellings of the reference's tokens, all of which are tried.
+    permutations : int
+        Number of draws of the null. On a 4 × 4 grid, 1000 draws take 1 to 2 seconds with the 2D
+        sinusoidal table, but half a minute with a reference that has no symmetry of its own.
+    rng : numpy.random.Generator, optional
+        Source of the shuffles; without it there is no null.
+
+    Returns
+    -------
+    Procrustes
     """
     a, b = standardized("table", table), standardized("reference", reference)
     n = len(a)
@@ -80,21 +111,34 @@ def procrustes(
     rotation, scale = orthogonal_procrustes(a, b[alignment.permutation])
     distance = float(np.linalg.norm(scale * a @ rotation - b[alignment.permutation]))
     null = np.sqrt(np.clip(1 - s_null**2, 0, 1))
-    return Procrustes(distance, rotation, alignment, null, float(permutation_p(observed[chosen], s_null)))
+    p = float(permutation_p(observed[chosen], s_null))
+    return Procrustes(distance, rotation, alignment, null, p)
 
 
 def standardized(name: str, table: ArrayLike) -> Array:
-    """The table (n, d) centred, so that its mean row is zero, and divided by its Frobenius norm."""
-    given = finite(name, table, 2)
-    centred: Array = given - given.mean(axis=0)
+    """Centre a table and divide it by its Frobenius norm.
+
+    Parameters
+    ----------
+    name : str
+        What error messages call the table.
+    table : array of shape (n, d)
+
+    Returns
+    -------
+    array of shape (n, d)
+        The table with mean row 0 and Frobenius norm 1.
+    """
+    values = finite(name, table, 2)
+    centred: Array = values - values.mean(axis=0)
     norm = np.linalg.norm(centred)
-    if norm <= 1e-12 * np.linalg.norm(given):
-        raise InputError(f"{name}: expected rows that differ, found {len(given)} equal rows")
+    if norm <= 1e-12 * np.linalg.norm(values):
+        raise InputError(f"{name}: expected rows that differ, found {len(values)} equal rows")
     return centred / norm
 
 
 def _shortened(table: Array) -> Array:
-    """The table rotated into as few columns as its rank: the distances stay, the arithmetic shrinks."""
+    """Rotate a table into as few columns as its rank: same distances, less arithmetic."""
     u, s, _ = np.linalg.svd(table, full_matrices=False)
     kept = s > 1e-12
     short: Array = u[:, kept] * s[kept]

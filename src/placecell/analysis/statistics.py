@@ -1,4 +1,4 @@
-"""Means over seeds with intervals, paired differences, rank correlation over σ, and permutation p-values."""
+"""Means with intervals, paired differences, rank correlation over σ, permutation p-values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,19 @@ RESAMPLES = 9999
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval; `method` says how the interval was made.
+    """An estimate with its confidence interval.
 
-    `method` is "BCa", "percentile", "constant" (all values equal: the interval is that value), "too few
-    values" (fewer than three: `low` and `high` are NaN) or "undefined" (nothing to estimate: all three are
-    NaN).
+    Attributes
+    ----------
+    estimate : float
+    low, high : float
+        Ends of the interval.
+    level : float
+        Confidence level.
+    method : str
+        How the interval was computed: "BCa", "percentile", "constant" (all values are equal and the
+        interval is that value), "too few values" (fewer than three: `low` and `high` are NaN) or
+        "undefined" (nothing to estimate: `estimate`, `low` and `high` are NaN).
     """
 
     estimate: float
@@ -33,37 +41,101 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Mean of a − b over pairs, and the two-sided sign-flip p-value of "the two do not differ"."""
+    """A mean difference over pairs, with its test.
+
+    Attributes
+    ----------
+    interval : Interval
+        Mean of a − b with its confidence interval.
+    p : float
+        Two-sided sign-flip p-value of the hypothesis that a and b do not differ.
+    """
 
     interval: Interval
     p: float
 
 
 def finite(name: str, values: ArrayLike, ndim: int) -> Array:
-    """`values` as a float64 array; an error unless it has `ndim` axes, is not empty and is finite."""
+    """Convert values to a float64 array and check them.
+
+    Parameters
+    ----------
+    name : str
+        What error messages call the values.
+    values : array-like
+    ndim : int
+        Required number of axes.
+
+    Returns
+    -------
+    array
+        Never empty, and with finite entries only; an InputError is raised otherwise.
+    """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != ndim or array.size == 0:
-        raise InputError(f"{name}: expected a non-empty array with {ndim} axes, found shape {array.shape}")
+        raise InputError(
+            f"{name}: expected a non-empty array with {ndim} axes, found shape {array.shape}"
+        )
     bad = int(np.count_nonzero(~np.isfinite(array)))
     if bad:
-        raise InputError(f"{name}: expected finite numbers, found {bad} NaN or infinite of {array.size}")
+        raise InputError(
+            f"{name}: expected finite numbers, found {bad} NaN or infinite of {array.size}"
+        )
     return array
 
 
 def permutation_p(observed: ArrayLike, null: Array) -> Array:
-    """(1 + #{null ≥ observed}) / (1 + m) along the first axis of `null` (m, ...); NaN when m = 0."""
+    """Compute one-sided permutation p-values, (1 + #{null ≥ observed}) / (1 + m).
+
+    Parameters
+    ----------
+    observed : array of shape (...)
+        The observed statistics; larger is more extreme.
+    null : array of shape (m, ...)
+        The same statistics under the null.
+
+    Returns
+    -------
+    array of shape (...)
+        p-values; NaN if m = 0.
+
+    Examples
+    --------
+    >>> float(permutation_p(2.0, np.array([0.0, 1.0, 2.0])))
+    0.5
+    """
     if len(null) == 0:
         return np.full(null.shape[1:], np.nan)
-    reached = null >= np.asarray(observed) - 1e-9  # equal up to rounding counts as reached
+    reached = null >= np.asarray(observed) - 1e-9  # equal up to rounding counts
     p: Array = (1 + reached.sum(axis=0)) / (1 + len(null))
     return p
 
 
-def bootstrap_interval(values: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> Interval:
-    """The mean of `values` (m,) with its bias-corrected, accelerated (BCa) bootstrap interval.
+def bootstrap_interval(
+    values: ArrayLike, rng: np.random.Generator, level: float = 0.95
+) -> Interval:
+    """Compute a mean and its bias-corrected and accelerated (BCa) bootstrap interval.
 
-    Where BCa is not defined the percentile interval stands in, and `method` says so. With very few values any
-    bootstrap interval is too narrow: five seeds cover the true mean less often than `level` promises.
+    If BCa is not defined for the values, the percentile interval is used and `method` says so. With
+    very few values any bootstrap interval is too narrow: with five seeds it covers the true mean
+    less often than `level` promises.
+
+    Parameters
+    ----------
+    values : array of shape (m,)
+    rng : numpy.random.Generator
+        Source of the draws.
+    level : float
+        Confidence level, between 0 and 1.
+
+    Returns
+    -------
+    Interval
+
+    Examples
+    --------
+    >>> bootstrap_interval([0.5, 0.5, 0.5], np.random.default_rng(0))
+    Interval(estimate=0.5, low=0.5, high=0.5, level=0.95, method='constant')
     """
     sample = finite("values", values, 1)
     _check_level(level)
@@ -73,52 +145,94 @@ def bootstrap_interval(values: ArrayLike, rng: np.random.Generator, level: float
     spread = float(np.ptp(sample))
     if spread <= 1e-12 * np.abs(sample).max():
         return Interval(mean, mean, mean, level, "constant")
-    standard = (sample - mean) / spread  # the interval moves and scales along, and nothing underflows
+    # The interval shifts and scales with the values, and standardised values cannot underflow.
+    standard = (sample - mean) / spread
     for method in ("BCa", "percentile"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-            found = stats.bootstrap(
-                (standard,), np.mean, n_resamples=RESAMPLES, confidence_level=level, method=method,
+            interval = stats.bootstrap(
+                (standard,),
+                np.mean,
+                n_resamples=RESAMPLES,
+                confidence_level=level,
+                method=method,
                 random_state=rng,
-            ).confidence_interval  # fmt: skip
-        if np.isfinite(found.low) and np.isfinite(found.high):
+            ).confidence_interval
+        if np.isfinite(interval.low) and np.isfinite(interval.high):
             break
-    return Interval(mean, mean + spread * float(found.low), mean + spread * float(found.high), level, method)
+    low, high = (mean + spread * float(end) for end in (interval.low, interval.high))
+    return Interval(mean, low, high, level, method)
 
 
-def paired_difference(a: ArrayLike, b: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> PairedDifference:
-    """Mean of a − b (m,), paired by position, with its interval and sign-flip p-value.
+def paired_difference(
+    a: ArrayLike, b: ArrayLike, rng: np.random.Generator, level: float = 0.95
+) -> PairedDifference:
+    """Compute the mean of a − b with its interval and sign-flip p-value.
 
-    Under "no difference" the members of a pair may be swapped. Up to 13 pairs all 2**m swaps are tried and
-    p is exact, so that it cannot be below 2 / 2**m; beyond that 9999 random ones are.
+    If a and b do not differ, the two members of a pair can be swapped. With up to 13 pairs, all
+    2**m swaps are tried and p is exact; it cannot be below 2 / 2**m. With more pairs, 9999 random
+    swaps are tried.
+
+    Parameters
+    ----------
+    a, b : array of shape (m,)
+        Values paired by position, for example by seed.
+    rng : numpy.random.Generator
+        Source of the draws.
+    level : float
+        Confidence level, between 0 and 1.
+
+    Returns
+    -------
+    PairedDifference
     """
     first, second = finite("a", a, 1), finite("b", b, 1)
     if first.shape != second.shape:
-        raise InputError(f"b: expected {first.shape[0]} values to pair with a, found {second.shape[0]}")
+        raise InputError(
+            f"b: expected {first.shape[0]} values to pair with a, found {second.shape[0]}"
+        )
     interval = bootstrap_interval(first - second, rng, level)
     if len(first) == 1:
         return PairedDifference(interval, 1.0)
     test = stats.permutation_test(
-        (first, second), _mean_difference, permutation_type="samples", vectorized=True,
-        n_resamples=RESAMPLES, random_state=rng,
-    )  # fmt: skip
+        (first, second),
+        _mean_difference,
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=RESAMPLES,
+        random_state=rng,
+    )
     return PairedDifference(interval, float(test.pvalue))
 
 
 def spearman_interval(
     x_by_seed: ArrayLike, y_by_seed: ArrayLike, rng: np.random.Generator, level: float = 0.95
 ) -> Interval:
-    """Spearman's ρ over σ between two quantities averaged over seeds, with its interval over seeds.
+    """Compute Spearman's ρ over σ between two quantities averaged over seeds, with its interval.
 
-    Both arguments are (σ, seeds), and column k of both is the same seed: ρ = spearman(mean_k x, mean_k y).
-    The percentile interval comes from drawing whole seeds with replacement, so it holds for these σ and
-    other seeds. Draws in which one of the means is the same at every σ have no ρ and are left out.
+    ρ = spearman(mean_k x, mean_k y). The percentile interval comes from drawing whole seeds with
+    replacement, so it is about other seeds at the same σ. Draws in which one of the means is the
+    same at every σ have no ρ and are left out.
+
+    Parameters
+    ----------
+    x_by_seed, y_by_seed : array of shape (σ, seeds)
+        The two quantities; column k of both belongs to the same seed. At least three σ.
+    rng : numpy.random.Generator
+        Source of the draws.
+    level : float
+        Confidence level, between 0 and 1.
+
+    Returns
+    -------
+    Interval
     """
     x, y = finite("x_by_seed", x_by_seed, 2), finite("y_by_seed", y_by_seed, 2)
     _check_level(level)
     if x.shape != y.shape or len(x) < 3:
         raise InputError(
-            f"x_by_seed, y_by_seed: expected the same shape (σ, seeds) with at least 3 σ, found {x.shape} and {y.shape}"
+            "x_by_seed, y_by_seed: expected the same shape (σ, seeds) with at least 3 σ, "
+            f"found {x.shape} and {y.shape}"
         )
     seeds = x.shape[1]
     estimate = float(_spearman(x.mean(axis=1), y.mean(axis=1)))
@@ -133,7 +247,7 @@ def spearman_interval(
 
 
 def _spearman(x: Array, y: Array) -> Array:
-    """Rank correlation along the first axis; NaN where one side is constant (rounding apart)."""
+    """Rank correlation along the first axis; NaN where one side is constant up to rounding."""
     x, y = (stats.rankdata(np.round(v / (np.abs(v).max() or 1.0), 12), axis=0) for v in (x, y))
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     norm = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))

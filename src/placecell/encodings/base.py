@@ -1,194 +1,387 @@
-"""The interface of a positional encoding (PE), where tokens are, and the registry of encodings by name.
+"""The interface of a positional encoding (PE) and the registry of encodings by name.
 
-Shapes use one alphabet throughout the library: b batch, h heads, n tokens, d width, e head width (d / h),
-c coordinate axes. Query tokens may be fewer than key tokens: q and k mark which n is meant.
+Tensor shapes use one alphabet throughout the library: b samples in a batch, h heads, n tokens,
+d width, e head width (d / h), c coordinate axes. Queries may be fewer than keys; then q is the
+number of query tokens and k the number of key tokens.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from placecell.errors import InputError, unknown
-from placecell.values import held
-
-
-@dataclass(frozen=True, eq=False)  # tensors have no one answer to whether they are equal
-class Positions:
-    """Where tokens are: an index (the row of a learnable table) and coordinates (2 axes for a grid)."""
-
-    index: Tensor  # n, or b n when each sample reads tokens of its own
-    coords: Tensor  # ... n c
-
-    def __post_init__(self) -> None:
-        if self.coords.shape[:-1] != self.index.shape:
-            raise InputError(
-                f"each token has one index and one row of coordinates: found indices {tuple(self.index.shape)} "
-                f"and coordinates {tuple(self.coords.shape)}."
-            )
-
-    @classmethod
-    def sequence(cls, n: int, device: torch.device | str | None = None) -> Positions:
-        """Tokens 0 … n−1 along one axis."""
-        index = torch.arange(n, device=device)
-        return cls(index, index[:, None].float())
-
-    @classmethod
-    def grid(cls, *shape: int, device: torch.device | str | None = None) -> Positions:
-        """The cells of a grid in row-major order, one coordinate axis a dimension."""
-        axes = torch.meshgrid(*(torch.arange(size, device=device) for size in shape), indexing="ij")
-        coords = torch.stack([axis.flatten() for axis in axes], dim=-1).float()  # n c
-        return cls(torch.arange(len(coords), device=device), coords)
-
-    @property
-    def axes(self) -> int:
-        """The number of coordinate axes, c."""
-        return self.coords.shape[-1]
-
-    @property
-    def sizes(self) -> tuple[int | None, int]:
-        """Samples b, or None if the positions are those of every sample; and tokens n."""
-        return (None if self.index.ndim == 1 else self.index.shape[0]), self.index.shape[-1]
-
-    def take(self, read: Tensor) -> Positions:
-        """The positions of the tokens `read` (b q) of each sample."""
-        if self.index.ndim == 1:
-            return Positions(self.index[read], self.coords[read])
-        return Positions(self.index.gather(1, read), self.coords.gather(1, read[..., None].expand(-1, -1, self.axes)))
-
-    def to(self, device: torch.device | str) -> Positions:
-        return Positions(self.index.to(device), self.coords.to(device))
-
-    def along(self, axes: int) -> Tensor:
-        """Coordinates over `axes` axes (... n axes): the task's own, or the index where one axis is asked of many."""
-        if axes == self.axes:
-            return self.coords
-        if axes == 1:
-            return self.index[..., None].to(self.coords.dtype)
-        raise InputError(
-            f"the encoding wants {axes} coordinate axes; the tokens have {self.axes} (or 1: their index). "
-            "Ask for as many (axes), or for an encoding without, such as learnable."
-        )
+from placecell.config.values import held
+from placecell.encodings.positions import Positions
+from placecell.errors import InputError
+from placecell.registry import ENCODINGS, Entry
 
 
 class Encoding(nn.Module):
-    """A positional encoding: one hook for each place where it can act, each neutral unless overridden.
+    """Base class of positional encodings.
 
-    `placecell.model.Attention` and `placecell.model.Transformer` are the only callers of the hooks. Called
-    as a module, an encoding applies `embed`, so that an additive one drops into any model; one that acts
-    inside attention leaves x as it is there, and its hooks are for the attention to call (docs/encodings.md).
+    There is one hook (a method) for each place of a transformer where an encoding can act. A hook
+    changes nothing unless a subclass overrides it. `placecell.model.Attention` and
+    `placecell.model.Transformer` are the only callers of the hooks.
+
+    Calling an encoding as a module applies `embed`, so an additive encoding works in any model.
+    An encoding that acts inside attention returns x unchanged when it is called; the attention
+    has to call its hooks (docs/encodings.md shows how).
+
+    Attributes
+    ----------
+    name : str
+        The name under which the class is registered.
     """
 
     name: ClassVar[str]
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
-        """Token embeddings x (b n d) with the encoding added; once, at the input."""
+        """Add the encoding to the token embeddings; called once, at the input of the model.
+
+        Parameters
+        ----------
+        x : Tensor
+            Token embeddings (b n d).
+        pos : Positions
+            Positions of the n tokens.
+
+        Returns
+        -------
+        Tensor
+            Embeddings with positions (b n d).
+        """
         return x
 
     def rotate(self, x: Tensor, pos: Positions) -> Tensor:
-        """Queries or keys x (b h n e), turned by position; in each layer."""
+        """Rotate queries or keys according to their positions; called in every layer.
+
+        Parameters
+        ----------
+        x : Tensor
+            Queries or keys (b h n e).
+        pos : Positions
+            Positions of the n tokens.
+
+        Returns
+        -------
+        Tensor
+            Rotated queries or keys (b h n e).
+        """
         return x
 
     def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor | None:
-        """What is added to the scaled logits (b h q k) of queries q (b h q e)."""
+        """Return the term that is added to the scaled attention logits.
+
+        Parameters
+        ----------
+        q : Tensor
+            Queries (b h q e).
+        q_pos, k_pos : Positions
+            Positions of the query tokens and of the key tokens.
+
+        Returns
+        -------
+        Tensor or None
+            Bias, broadcastable to (b h q k); None if there is none.
+        """
         return None
 
-    def mix(self, weights: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor | None:
-        """What is added to the attention output (b h q e), from the attention weights (b h q k)."""
+    def add_values(self, weights: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor | None:
+        """Return the term that is added to the attention output.
+
+        It is computed from the attention weights, as the value term Σ_j a_ij V_ij of Shaw et al.
+
+        Parameters
+        ----------
+        weights : Tensor
+            Attention weights (b h q k).
+        q_pos, k_pos : Positions
+            Positions of the query tokens and of the key tokens.
+
+        Returns
+        -------
+        Tensor or None
+            Term for the attention output (b h q e); None if there is none.
+        """
         return None
 
     def visible(self, q_pos: Positions, k_pos: Positions) -> Tensor | None:
-        """Which keys a query may see: bool (... 1 q k); None for all."""
+        """Return which keys each query may attend to.
+
+        Parameters
+        ----------
+        q_pos, k_pos : Positions
+            Positions of the query tokens and of the key tokens.
+
+        Returns
+        -------
+        Tensor or None
+            Boolean mask (... 1 q k), True where the query may attend; None if it may attend to all.
+        """
         return None
 
     def table(self, pos: Positions) -> Tensor | None:
-        """The n × d array that analyses read; None for an encoding that has none."""
+        """Return the table that analyses read, one row for each token.
+
+        Parameters
+        ----------
+        pos : Positions
+            Positions of the n tokens.
+
+        Returns
+        -------
+        Tensor or None
+            Table (... n d); None if the encoding has no table.
+        """
         return None
 
     def forward(self, x: Tensor, pos: Positions | None = None) -> Tensor:
-        """x (b n d) with its positions embedded; the tokens are a sequence unless `pos` says otherwise."""
+        """Apply `embed`.
+
+        Parameters
+        ----------
+        x : Tensor
+            Token embeddings (b n d).
+        pos : Positions, optional
+            Positions of the n tokens. Default: a sequence, 0 … n−1.
+
+        Returns
+        -------
+        Tensor
+            Embeddings with positions (b n d).
+        """
         check_shape("token embeddings (b n d)", x, None, None, None)
         return self.embed(x, Positions.sequence(x.shape[1], x.device) if pos is None else pos)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw again whatever is random, from `generator`. Nothing else ever re-initialises an encoding."""
+        """Draw all random values of the encoding again. Nothing else re-initialises an encoding.
+
+        Parameters
+        ----------
+        generator : torch.Generator, optional
+            Source of the random numbers. Default: torch's global generator.
+        """
 
     @property
-    def mixes(self) -> bool:
-        """Whether `mix` acts, so that attention weights are needed even when nobody asks to see them."""
-        return type(self).mix is not Encoding.mix
+    def adds_values(self) -> bool:
+        """Whether `add_values` is overridden.
+
+        If it is, the attention must compute its weights explicitly, even if no caller asks for
+        attention maps.
+        """
+        return type(self).add_values is not Encoding.add_values
 
     @property
     def acts_in_attention(self) -> bool:
-        """Whether `rotate`, `bias` or `mix` acts, so that queries, keys and logits must be there to act on."""
-        return any(getattr(type(self), hook) is not getattr(Encoding, hook) for hook in ("rotate", "bias", "mix"))
+        """Whether `rotate`, `bias` or `add_values` is overridden.
+
+        If one of them is, the attention must compute the queries, keys and logits they act on.
+        """
+        return any(
+            getattr(type(self), hook) is not getattr(Encoding, hook)
+            for hook in ("rotate", "bias", "add_values")
+        )
 
 
-_REGISTRY: dict[str, type[Encoding]] = {}
 E_co = TypeVar("E_co", bound=type[Encoding])
 
 
 def register(name: str) -> Callable[[E_co], E_co]:
-    """Class decorator: make an encoding known by `name` to configurations, the command line and the contract tests."""
+    """Register an encoding class under a name (class decorator).
+
+    Configurations, the command line and the contract tests then know the encoding by this name.
+
+    Parameters
+    ----------
+    name : str
+        Name used in configurations and commands: `--encoding NAME`.
+
+    Returns
+    -------
+    callable
+        Decorator that registers a subclass of `Encoding` and returns it.
+    """
 
     def add(cls: E_co) -> E_co:
-        if name in _REGISTRY:
-            raise ValueError(f"two encodings are called {name!r}")
+        if not (isinstance(cls, type) and issubclass(cls, Encoding)):
+            raise InputError(
+                f"the encoding {name!r} must be a subclass of placecell.encodings.Encoding, not "
+                f"{cls!r}."
+            )
+        ENCODINGS.register(name, cls)
         cls.name = name
-        _REGISTRY[name] = cls
         return cls
 
     return add
 
 
+register_encoding = register  # as `placecell.register_encoding`, where the name must say of what
+
+
 def available() -> dict[str, type[Encoding]]:
-    """Every registered encoding by name."""
-    return dict(sorted(_REGISTRY.items()))
+    """Return all known encodings.
+
+    Returns
+    -------
+    dict
+        Name -> class.
+    """
+    return {name: lookup(name) for name in ENCODINGS.names()}
+
+
+def describe() -> list[Entry]:
+    """Every encoding with where it comes from and one line about it."""
+    return ENCODINGS.describe()
 
 
 def lookup(name: str) -> type[Encoding]:
-    """The encoding called `name`."""
-    if name not in _REGISTRY:
-        raise unknown("encoding", name, _REGISTRY)
-    return _REGISTRY[name]
+    """Return the encoding class registered under `name`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the encoding. An unknown name is an error that suggests the nearest known one.
+
+    Returns
+    -------
+    type
+        Subclass of `Encoding`.
+    """
+    cls: Any = ENCODINGS.load(name)
+    if not (isinstance(cls, type) and issubclass(cls, Encoding)):
+        raise InputError(
+            f"the encoding {name!r} of {ENCODINGS.source(name)} is no Encoding: {cls!r}."
+        )
+    cls.name = name  # an entry point names a class that no decorator has named
+    return cls
 
 
 def settings(name: str) -> set[str]:
-    """The constructor arguments that the encoding `name` takes; what it does not name, it does not depend on."""
+    """Return the names of the constructor arguments of an encoding.
+
+    The encoding does not depend on any setting that is not among them.
+
+    Parameters
+    ----------
+    name : str
+        Name of the encoding.
+
+    Returns
+    -------
+    set of str
+        Argument names.
+
+    Examples
+    --------
+    >>> "max_distance" in settings("relative"), "max_distance" in settings("learnable")
+    (True, False)
+    """
     return set(inspect.signature(lookup(name)).parameters)
 
 
 def build(name: str, **offered: Any) -> Encoding:
-    """The encoding `name`, constructed from those of the `offered` arguments that it takes and that are not None."""
+    """Construct an encoding by name, ignoring arguments that it does not take.
+
+    Parameters
+    ----------
+    name : str
+        Name of the encoding.
+    **offered
+        Constructor arguments. Those that the encoding does not take, or that are None, are left
+        out.
+
+    Returns
+    -------
+    Encoding
+        The encoding.
+
+    Examples
+    --------
+    >>> build("learnable", n=16, d=64, heads=4, sigma=None)
+    LearnablePE(16, 64, sigma=0.1)
+    """
     taken = settings(name)
-    return lookup(name)(**{key: value for key, value in offered.items() if key in taken and value is not None})
+    return lookup(name)(
+        **{key: value for key, value in offered.items() if key in taken and value is not None}
+    )
 
 
 def check_sigma(sigma: float) -> float:
-    """σ as a float, refused unless it is a finite standard deviation."""
-    found: float = held(sigma, float, "sigma", at_least=0)
-    return found
+    """Return σ as a float; raise `InputError` unless it is finite and at least 0.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation.
+
+    Returns
+    -------
+    float
+        The same value.
+    """
+    checked: float = held(sigma, float, "sigma", at_least=0)
+    return checked
 
 
 def check_size(what: str, size: int) -> int:
-    found: int = held(size, int, what, at_least=1)
-    return found
+    """Return a size; raise `InputError` unless it is an integer of at least 1.
+
+    Parameters
+    ----------
+    what : str
+        Name of the size in the error message.
+    size : int
+        Value to check.
+
+    Returns
+    -------
+    int
+        The same value.
+    """
+    checked: int = held(size, int, what, at_least=1)
+    return checked
 
 
 def check_shape(what: str, x: Tensor, *sizes: int | None) -> None:
-    """Refuse a tensor of other sizes (None: any), which might broadcast without a word."""
-    if x.ndim != len(sizes) or any(size not in (None, own) for size, own in zip(sizes, x.shape, strict=True)):
-        told = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise InputError(f"{what} should be ({told}), found {tuple(x.shape)}.")
+    """Raise `InputError` if a tensor does not have the expected shape.
+
+    Without this check a wrong size could broadcast silently.
+
+    Parameters
+    ----------
+    what : str
+        Name of the tensor in the error message.
+    x : Tensor
+        Tensor to check.
+    *sizes : int or None
+        Expected size of each dimension; None accepts any size.
+    """
+    if x.ndim != len(sizes) or any(
+        size not in (None, own) for size, own in zip(sizes, x.shape, strict=True)
+    ):
+        expected = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise InputError(f"{what} should be ({expected}), found {tuple(x.shape)}.")
 
 
 def head_width(d: int, heads: int) -> int:
-    """e = d / heads, refused unless it is whole."""
+    """Return the width of one head, e = d / heads; raise `InputError` unless it is an integer.
+
+    Parameters
+    ----------
+    d : int
+        Width of the model.
+    heads : int
+        Number of heads.
+
+    Returns
+    -------
+    int
+        Head width e.
+    """
     d, heads = check_size("the width d", d), check_size("heads", heads)
     if d % heads:
         raise InputError(f"the width must be divisible by the heads: width {d}, heads {heads}.")
@@ -196,8 +389,20 @@ def head_width(d: int, heads: int) -> int:
 
 
 def fill_normal(target: Tensor, sigma: float, generator: torch.Generator | None) -> None:
-    """Set `target` to sigma · z in place. z is drawn on the CPU in single precision, so that the same generator
-    gives the same z for every σ, device and dtype: sweeps over σ are paired."""
+    """Set a tensor to sigma · z in place, with z drawn from N(0, 1).
+
+    z is drawn on the CPU in single precision, so one generator gives the same z for every σ,
+    device and dtype. This makes sweeps over σ paired.
+
+    Parameters
+    ----------
+    target : Tensor
+        Tensor to fill, of any shape. A meta tensor is left alone.
+    sigma : float
+        Standard deviation.
+    generator : torch.Generator, optional
+        Source of the random numbers. None: torch's global generator.
+    """
     if not target.is_meta:
         with torch.no_grad():
             z = torch.randn(target.shape, generator=generator, dtype=torch.float32, device="cpu")

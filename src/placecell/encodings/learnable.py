@@ -1,16 +1,24 @@
-"""The learnable table of the paper, and the same table held fixed."""
+"""The learnable table of the paper, and the same table kept fixed."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from placecell.encodings.base import Encoding, Positions, check_shape, check_sigma, check_size, fill_normal, register
+from placecell.encodings.base import (
+    Encoding,
+    check_shape,
+    check_sigma,
+    check_size,
+    fill_normal,
+    register,
+)
+from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 
 
 class _Table(Encoding):
-    """x + P[index], with P an n × d table drawn from N(0, σ²)."""
+    """Adds P[index] to x, with P an n × d table drawn from N(0, σ²)."""
 
     weight: Tensor
 
@@ -19,15 +27,22 @@ class _Table(Encoding):
         self.n, self.d, self.sigma = check_size("n", n), check_size("d", d), check_sigma(sigma)
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
+        """Return x (b n d) plus the table's row for each token."""
         check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
         return x + self.table(pos)
 
     def table(self, pos: Positions) -> Tensor:
-        if pos.index.shape[-1] > self.n:
-            raise InputError(f"the table has {self.n} rows; there are {pos.index.shape[-1]} tokens.")
-        return self.weight[pos.index]
+        """Return the table's row for each token (... n d), zero for a token without a place."""
+        if pos.placed is None:
+            if pos.index.shape[-1] > self.n:
+                raise InputError(
+                    f"the table has {self.n} rows; there are {pos.index.shape[-1]} tokens."
+                )
+            return self.weight[pos.index]
+        return self.weight[pos.index].masked_fill(~pos.placed[..., None], 0)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw the table again from N(0, σ²)."""
         fill_normal(self.weight, self.sigma, generator)
 
     def extra_repr(self) -> str:
@@ -36,12 +51,27 @@ class _Table(Encoding):
 
 @register("learnable")
 class LearnablePE(_Table):
-    """A table that is learned: x_i + P_i, P_ij ~ N(0, σ²) at the start.
+    """Learned table: x_i + P_i, initially P_ij ~ N(0, σ²).
 
-    σ is the standard deviation of what enters the network: no factor is hidden in `forward`. Small σ (0.1)
-    lets the table become a map of where tokens are; PyTorch's default for an embedding is σ = 1.
-    Source: Ito et al., arXiv 2406.08272; Gehring et al., arXiv 1705.03122, for learned positions as such.
+    σ is the standard deviation of what enters the network; `forward` hides no factor. With a small
+    σ (0.1) the table can become a map of where tokens are. PyTorch's default for an embedding is
+    σ = 1.
+    Source: Ito et al., arXiv 2406.08272; Gehring et al., arXiv 1705.03122, for learned positions in
+    general.
 
+    Parameters
+    ----------
+    n : int
+        Number of places (rows of the table).
+    d : int
+        Width.
+    sigma : float
+        Initial standard deviation σ.
+    device, dtype : optional
+        Of the table.
+
+    Examples
+    --------
     >>> pe = LearnablePE(16, 64, sigma=0.1)
     >>> pe(torch.zeros(8, 16, 64)).shape
     torch.Size([8, 16, 64])
@@ -63,9 +93,20 @@ class LearnablePE(_Table):
 
 @register("random")
 class RandomPE(_Table):
-    """A table that stays as drawn: x_i + P_i with P_ij ~ N(0, σ²), never trained. The control for learning.
+    """Fixed random table: x_i + P_i, P_ij ~ N(0, σ²), never trained. The control for learning.
 
     Source: Ito et al., arXiv 2406.08272 (as a baseline).
+
+    Parameters
+    ----------
+    n : int
+        Number of places (rows of the table).
+    d : int
+        Width.
+    sigma : float
+        Standard deviation σ.
+    device, dtype : optional
+        Of the table.
     """
 
     def __init__(

@@ -5,26 +5,50 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from placecell.encodings.base import Encoding, Positions, register
+from placecell.encodings.base import Encoding, register
+from placecell.encodings.positions import Positions, both_placed
 
 
 @register("nope")
 class NoPE(Encoding):
-    """Nothing: the encoder sees a set of tokens and is equivariant to their order. The floor for every comparison.
+    """No encoding: the encoder sees a set of tokens and is equivariant to permutations of them.
 
-    Source: Ito et al., arXiv 2406.08272 (as a baseline).
+    It is the lower reference of every comparison. Source: Ito et al., arXiv 2406.08272 (as a
+    baseline).
+
+    Parameters
+    ----------
+    device, dtype : optional
+        Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
-    def __init__(self, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None) -> None:
-        super().__init__()  # nothing is stored: the arguments are taken so that every encoding is built alike
+    def __init__(
+        self, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
+    ) -> None:
+        super().__init__()
 
 
 @register("nope-causal")
 class CausalNoPE(NoPE):
-    """No encoding, but a token sees only itself and those before it, which lets position leak in.
+    """No encoding, but a causal mask: a token attends to itself and to earlier tokens only.
+
+    The mask reveals some information about position.
+
+    A token without a place attends to all tokens, and only other tokens without a place attend to
+    it. Otherwise information about later tokens would reach every token through it.
 
     Source: Haviv et al., arXiv 2203.16634; Kazemnejad et al., arXiv 2305.19466.
+
+    Parameters
+    ----------
+    device, dtype : optional
+        Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
     def visible(self, q_pos: Positions, k_pos: Positions) -> Tensor:
-        return (k_pos.index.unsqueeze(-2) <= q_pos.index.unsqueeze(-1)).unsqueeze(-3)  # ... 1 q k
+        """Return the causal mask (... 1 q k): True where the key is not later than the query."""
+        before = (k_pos.index.unsqueeze(-2) <= q_pos.index.unsqueeze(-1)).unsqueeze(-3)  # ... 1 q k
+        placed = both_placed(q_pos, k_pos)
+        if placed is None or q_pos.placed is None:
+            return before
+        return (before & placed) | ~q_pos.placed[..., None, :, None]

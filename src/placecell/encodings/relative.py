@@ -1,4 +1,4 @@
-"""Shaw's relative encoding, with its key and value terms."""
+"""The relative encoding of Shaw et al., with its key and value terms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from placecell.encodings.base import (
     Encoding,
-    Positions,
     check_shape,
     check_sigma,
     check_size,
@@ -15,15 +14,32 @@ from placecell.encodings.base import (
     head_width,
     register,
 )
+from placecell.encodings.positions import Positions, both_placed
 
 
 @register("relative")
 class RelativePE(Encoding):
-    """Learned vectors for differences of positions: logits q_i·(k_j + K_ij)/√e and outputs Σ_j a_ij (v_j + V_ij).
+    """Learned vectors for differences of positions, in the logits and in the attention output.
 
-    K_ij and V_ij are sums over the axes of one row each, chosen by the (rounded) difference of the coordinates
-    clipped to ±max_distance. The rows are drawn from N(0, σ²) and shared by heads and layers.
+    Logits are q_i·(k_j + K_ij)/√e and outputs Σ_j a_ij (v_j + V_ij). K_ij and V_ij are each the sum
+    of one row per axis; the difference of the coordinates, rounded and clipped to ±max_distance,
+    selects the row. The rows are drawn from N(0, σ²) and shared by heads and layers.
     Source: Shaw et al., arXiv 1803.02155 (one axis).
+
+    Parameters
+    ----------
+    d : int
+        Width.
+    heads : int
+        Number of heads h.
+    axes : int
+        Number of coordinate axes c.
+    max_distance : int
+        Largest difference that has a row of its own.
+    sigma : float
+        Initial standard deviation σ of the rows.
+    device, dtype : optional
+        Of the parameters.
     """
 
     def __init__(
@@ -38,36 +54,52 @@ class RelativePE(Encoding):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.e, self.axes, self.sigma = head_width(d, heads), check_size("axes", axes), check_sigma(sigma)
+        self.e, self.axes, self.sigma = (
+            head_width(d, heads),
+            check_size("axes", axes),
+            check_sigma(sigma),
+        )
         self.max_distance = check_size("max_distance", max_distance)
-        shape = (self.axes, 2 * self.max_distance + 1, self.e)  # c r e, r the differences told apart
+        # c r e, r the number of distinct differences
+        shape = (self.axes, 2 * self.max_distance + 1, self.e)
         self.key = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.value = nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw the rows of K and then those of V again from N(0, σ²)."""
         fill_normal(self.key, self.sigma, generator)
         fill_normal(self.value, self.sigma, generator)
 
     def _differences(self, q_pos: Positions, k_pos: Positions) -> Tensor:
-        """For each axis, the row that stands for the difference of a query and a key: (c, b or 1, 1, q, k)."""
+        """Return the row of each difference of query and key, per axis: (c, b or 1, 1, q, k)."""
         q, k = q_pos.along(self.axes), k_pos.along(self.axes)
         difference = (k.unsqueeze(-3) - q.unsqueeze(-2)).round()  # ... q k c
         rows = difference.clamp(-self.max_distance, self.max_distance).long() + self.max_distance
         return rows.movedim(-1, 0).reshape(self.axes, -1, 1, *rows.shape[-3:-1])
 
     def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+        """Return the key term q_i·K_ij/√e (b h q k) of queries q (b h q e)."""
         samples, n = q_pos.sizes
         check_shape("queries (b h q e)", q, samples, None, n, self.e)
         scores = torch.einsum("bhqe,cre->cbhqr", q, self.key)
         rows = self._differences(q_pos, k_pos).expand(-1, *q.shape[:3], -1)  # c b h q k
-        return scores.gather(-1, rows).sum(0) / self.e**0.5
+        bias = scores.gather(-1, rows).sum(0) / self.e**0.5
+        placed = both_placed(q_pos, k_pos)
+        return bias if placed is None else bias.masked_fill(~placed, 0)
 
-    def mix(self, weights: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+    def add_values(self, weights: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+        """Return the value term Σ_j a_ij V_ij (b h q e) of attention weights a (b h q k)."""
         rows = self._differences(q_pos, k_pos).expand(-1, *weights.shape)  # c b h q k
+        placed = both_placed(q_pos, k_pos)
+        if placed is not None:
+            weights = weights.masked_fill(~placed, 0)
         empty = weights.new_zeros(self.axes, *weights.shape[:-1], self.value.shape[1])
-        shares = empty.scatter_add(-1, rows, weights.expand_as(rows))  # c b h q r: attention paid to each difference
+        # c b h q r: attention paid to each difference
+        shares = empty.scatter_add(-1, rows, weights.expand_as(rows))
         return torch.einsum("cbhqr,cre->bhqe", shares, self.value)
 
     def extra_repr(self) -> str:
-        return f"e={self.e}, axes={self.axes}, max_distance={self.max_distance}, sigma={self.sigma:g}"
+        return (
+            f"e={self.e}, axes={self.axes}, max_distance={self.max_distance}, sigma={self.sigma:g}"
+        )

@@ -5,17 +5,31 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from placecell.encodings.base import Encoding, Positions, check_shape, check_size, head_width, register
+from placecell.encodings.base import Encoding, check_shape, check_size, head_width, register
+from placecell.encodings.positions import Positions
 from placecell.encodings.sinusoidal import angles, check_base
 from placecell.errors import InputError
 
 
 @register("rotary")
 class RotaryPE(Encoding):
-    """Queries and keys turned by their position: each pair (x_2i, x_2i+1) by the angle p · base^(−2i/m).
+    """Rotate queries and keys by position: each pair (x_2i, x_2i+1) by the angle p · base^(−2i/m).
 
-    The score of two tokens then depends on the difference of their positions only. The head width is shared
-    evenly by the axes, m = e / c channels each. Source: Su et al., arXiv 2104.09864 (one axis).
+    The score of two tokens then depends only on the difference of their positions. The axes share
+    the head width evenly, m = e / c channels each. Source: Su et al., arXiv 2104.09864 (one axis).
+
+    Parameters
+    ----------
+    d : int
+        Width.
+    heads : int
+        Number of heads h. The head width e = d / h must be divisible by 2c.
+    axes : int
+        Number of coordinate axes c.
+    base : float
+        Base of the frequencies, above 1.
+    device, dtype : optional
+        Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
     def __init__(
@@ -25,11 +39,15 @@ class RotaryPE(Encoding):
         axes: int = 1,
         base: float = 10000.0,
         *,
-        device: torch.device | str | None = None,  # nothing is stored: taken so that every encoding is built alike
+        device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.e, self.axes, self.base = head_width(d, heads), check_size("axes", axes), check_base(base)
+        self.e, self.axes, self.base = (
+            head_width(d, heads),
+            check_size("axes", axes),
+            check_base(base),
+        )
         if self.e % (2 * self.axes):
             raise InputError(
                 f"rotary needs a head width divisible by 2 for each axis ({2 * self.axes}): "
@@ -37,6 +55,7 @@ class RotaryPE(Encoding):
             )
 
     def rotate(self, x: Tensor, pos: Positions) -> Tensor:
+        """Return the queries or keys x (b h n e), rotated by their positions."""
         samples, n = pos.sizes
         check_shape("queries or keys (b h n e)", x, samples, None, n, self.e)
         turns = angles(pos.along(self.axes), self.e // self.axes, self.base, x.dtype)  # ... n c m/2

@@ -7,31 +7,78 @@ import math
 import torch
 from torch import Tensor
 
-from placecell.encodings.base import Encoding, Positions, check_shape, check_size, register
+from placecell.config.values import held
+from placecell.encodings.base import Encoding, check_shape, check_size, register
+from placecell.encodings.positions import Positions
 from placecell.errors import InputError
-from placecell.values import held
 
 
 def angles(coords: Tensor, m: int, base: float, dtype: torch.dtype) -> Tensor:
-    """The angles p · base^(−2i/m) for i = 0 … m/2−1 of coordinates p (...): shape (... m/2). In double precision where
-    the coordinates or what they turn (`dtype`) are: far from 0 the sine of a single one is right to few digits."""
+    """Return the angles p · base^(−2i/m) of coordinates p, for i = 0 … m/2−1.
+
+    The angles are computed in double precision if the coordinates or `dtype` are double: far from
+    0, a sine computed in single precision is accurate to few digits only.
+
+    Parameters
+    ----------
+    coords : Tensor
+        Coordinates p, of any shape (...).
+    m : int
+        Number of channels.
+    base : float
+        Base of the frequencies.
+    dtype : torch.dtype
+        Type of the tensor that the angles will be applied to.
+
+    Returns
+    -------
+    Tensor
+        Angles (... m/2).
+    """
     coords = coords.double() if torch.float64 in (coords.dtype, dtype) else coords.float()
     exponent = torch.arange(0, m, 2, device=coords.device, dtype=coords.dtype) / m
     return coords[..., None] * base**-exponent
 
 
 def check_base(base: float) -> float:
-    found: float = held(base, float, "base", above=1)
-    return found
+    """Return the base of the frequencies; raise `InputError` unless it is finite and above 1.
+
+    Parameters
+    ----------
+    base : float
+        Value to check.
+
+    Returns
+    -------
+    float
+        The same value.
+    """
+    checked: float = held(base, float, "base", above=1)
+    return checked
 
 
 @register("sinusoidal")
 class SinusoidalPE(Encoding):
-    """x + S(p), fixed. For each axis, S = [sin(p ω_0), cos(p ω_0), sin(p ω_1), …], ω_i = base^(−2i/m).
+    """Fixed sines and cosines of the position, x + S(p).
 
-    The width is shared evenly by the axes: m = 2⌈d / 2c⌉ channels each, and the last axis is cut where d
-    does not divide. With 2 axes on a grid this is the Latin Square Task's ground truth.
-    Source: Vaswani et al., arXiv 1706.03762 (one axis); the axes side by side as in Ito et al., arXiv 2406.08272.
+    For each axis, S = [sin(p ω_0), cos(p ω_0), sin(p ω_1), …] with ω_i = base^(−2i/m). The axes
+    share the width evenly, m = 2⌈d / 2c⌉ channels each; if d does not divide, the last axis is cut
+    short. With 2 axes on a grid this is the ground truth of the Latin Square Task.
+    Source: Vaswani et al., arXiv 1706.03762 (one axis); the axes side by side as in Ito et al.,
+    arXiv 2406.08272.
+
+    Parameters
+    ----------
+    d : int
+        Width.
+    axes : int
+        Number of coordinate axes c.
+    base : float
+        Base of the frequencies, above 1.
+    dtype : torch.dtype, optional
+        Type of the table. Default: torch's default type.
+    device : optional
+        Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
     def __init__(
@@ -41,23 +88,33 @@ class SinusoidalPE(Encoding):
         base: float = 10000.0,
         *,
         dtype: torch.dtype | None = None,
-        device: torch.device | str | None = None,  # nothing is stored: taken so that every encoding is built alike
+        device: torch.device | str | None = None,
     ) -> None:
         super().__init__()
-        self.d, self.axes, self.base, self.dtype = check_size("d", d), check_size("axes", axes), check_base(base), dtype
+        self.d, self.axes, self.base, self.dtype = (
+            check_size("d", d),
+            check_size("axes", axes),
+            check_base(base),
+            dtype,
+        )
         self.m = 2 * math.ceil(self.d / (2 * self.axes))  # channels of an axis
         if self.d <= self.m * (self.axes - 1):
-            raise InputError(f"sinusoidal has no channels left for the last axis: width {d}, axes {axes}.")
+            raise InputError(
+                f"sinusoidal has no channels left for the last axis: width {d}, axes {axes}."
+            )
 
     def _waves(self, pos: Positions, dtype: torch.dtype) -> Tensor:
         turns = angles(pos.along(self.axes), self.m, self.base, dtype)  # ... n c m/2
         waves = torch.stack((turns.sin(), turns.cos()), dim=-1)  # ... n c m/2 2
-        return waves.flatten(-3)[..., : self.d].to(dtype)
+        waves = waves.flatten(-3)[..., : self.d].to(dtype)
+        return waves if pos.placed is None else waves.masked_fill(~pos.placed[..., None], 0)
 
     def table(self, pos: Positions) -> Tensor:
+        """Return S(p) for each token (... n d), zero for a token without a place."""
         return self._waves(pos, self.dtype or torch.get_default_dtype())
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
+        """Return x (b n d) plus S(p) of each token."""
         check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
         exact = self.dtype or torch.promote_types(torch.get_default_dtype(), x.dtype)
         waves = self._waves(pos, exact)

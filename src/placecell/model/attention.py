@@ -1,4 +1,4 @@
-"""Self-attention: the one caller of an encoding's hooks inside the layers."""
+"""Self-attention, the only caller of an encoding's hooks inside the layers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from placecell.encodings.base import Encoding, Positions, head_width
+from placecell.encodings.base import Encoding, head_width
+from placecell.encodings.positions import Positions
 
-FEW = 128  # tokens, up to which compiled attention is faster written out (docs/benchmarks.md)
+MAX_WRITTEN_OUT = 128  # tokens; up to so many, compiled code is faster (docs/benchmarks.md)
 
 
 class _CompiledAttend(torch.autograd.Function):
-    """`attend` written out for the compiler. The gradient of the tokens, as keys and as values, is one product."""
+    """`attend` written out for the compiler.
+
+    The tokens are both keys and values; their gradient is computed as one matrix product.
+    """
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, x: Tensor) -> Tensor:
@@ -26,22 +30,81 @@ class _CompiledAttend(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         q, x, weights = ctx.saved_tensors
         pull = gradient @ x.mT
-        logits = weights * (pull - (weights * pull).sum(-1, keepdim=True)) / q.shape[-1] ** 0.5  # their gradient
+        # the gradient of the logits
+        logits = weights * (pull - (weights * pull).sum(-1, keepdim=True)) / q.shape[-1] ** 0.5
         return logits @ x, torch.cat((logits, weights), 1).mT @ torch.cat((q, gradient), 1)
 
 
 def attend(q: Tensor, x: Tensor, visible: Tensor | None = None) -> Tensor:
-    """What queries (b q d) gather from tokens (b n d) that are keys and values as they are: softmax(q xᵀ/√d) x.
+    """Attention with the tokens themselves as keys and values: softmax(q xᵀ/√d) x.
 
-    By torch's fused kernel; but with few tokens on a CPU, compiled code is faster than that.
+    This uses torch's fused kernel, except in compiled code on a CPU: with at most
+    `MAX_WRITTEN_OUT` tokens and no mask, attention written out as matrix products is faster there.
+
+    Parameters
+    ----------
+    q : Tensor
+        Queries (b q d).
+    x : Tensor
+        Tokens (b n d).
+    visible : Tensor, optional
+        Boolean mask (... 1 q n), True where a query may attend. None: it may attend to all.
+
+    Returns
+    -------
+    Tensor
+        Weighted sums of the tokens (b q d).
     """
-    if torch.compiler.is_compiling() and x.device.type == "cpu" and x.shape[1] <= FEW and visible is None:
+    if (
+        torch.compiler.is_compiling()
+        and x.device.type == "cpu"
+        and x.shape[1] <= MAX_WRITTEN_OUT
+        and visible is None
+    ):
         return _CompiledAttend.apply(q, x)
-    return F.scaled_dot_product_attention(q[:, None], x[:, None], x[:, None], attn_mask=visible)[:, 0]
+    return F.scaled_dot_product_attention(q[:, None], x[:, None], x[:, None], attn_mask=visible)[
+        :, 0
+    ]
+
+
+def visible_and_present(visible: Tensor | None, present: Tensor | None) -> Tensor | None:
+    """Return which keys each query attends to: those that are both visible and present.
+
+    A query may have no such key, for example one before the first present token under a causal
+    mask. It then attends to itself or to whatever is visible. Such a query is absent and its output
+    is not read, but its softmax must be finite.
+
+    Parameters
+    ----------
+    visible : Tensor, optional
+        Boolean mask of the encoding (... 1 q n). None: all keys are visible.
+    present : Tensor, optional
+        Boolean (b n), False for absent tokens. None: all are present.
+
+    Returns
+    -------
+    Tensor or None
+        Boolean mask (... 1 q n) or (b 1 1 n); None if every query attends to every key.
+    """
+    if present is None:
+        return visible
+    keys = present[:, None, None, :]  # b 1 1 n
+    if visible is None:
+        return keys
+    both = visible & keys
+    return torch.where(both.any(-1, keepdim=True), both, visible)
 
 
 class Attention(nn.Module):
-    """Multi-head self-attention over tokens whose positions an `Encoding` explains."""
+    """Multi-head self-attention that applies the hooks of an `Encoding`.
+
+    Parameters
+    ----------
+    d : int
+        Width.
+    heads : int
+        Number of heads h, a divisor of d.
+    """
 
     def __init__(self, d: int, heads: int = 1) -> None:
         super().__init__()
@@ -54,7 +117,7 @@ class Attention(nn.Module):
         return x.view(b, n, self.heads, self.e).transpose(1, 2)  # b n d -> b h n e
 
     def _project(self, x: Tensor, x_q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries of x_q (b q d), keys and values of x (b n d)."""
+        """Return the queries of x_q (b q d) and the keys and values of x (b n d), by head."""
         if x_q is x:
             q, k, v = self.qkv(x).chunk(3, dim=-1)
         else:
@@ -64,11 +127,12 @@ class Attention(nn.Module):
         return self._split(q), self._split(k), self._split(v)
 
     def _folded(self, x: Tensor, x_q: Tensor, visible: Tensor | None) -> Tensor:
-        """The same with two projections of the tokens instead of four, by multiplying weights first.
+        """Attention of one head with two projections of the tokens instead of four.
 
-        With one head, (W_q x_i + b_q)·(W_k x_j + b_k) is (W_kᵀW_q x_i + W_kᵀb_q)·x_j and a term that is alike for
-        every j, which the softmax does not see; and W_o Σ_j a_ij (W_v x_j + b_v) is W_o W_v Σ_j a_ij x_j + W_o b_v.
-        So keys and values are the tokens themselves.
+        The weight matrices are multiplied first. With one head, (W_q x_i + b_q)·(W_k x_j + b_k)
+        equals (W_kᵀW_q x_i + W_kᵀb_q)·x_j plus a term that is the same for every j and cancels in
+        the softmax; and W_o Σ_j a_ij (W_v x_j + b_v) equals W_o W_v Σ_j a_ij x_j + W_o b_v. So the
+        tokens themselves serve as keys and values.
         """
         (w_q, w_k, w_v), (b_q, _, b_v) = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
         q = F.linear(x_q, w_k.T @ w_q, b_q @ w_k)  # b q d
@@ -76,19 +140,54 @@ class Attention(nn.Module):
         return F.linear(y, self.out.weight @ w_v, F.linear(b_v, self.out.weight, self.out.bias))
 
     def forward(
-        self, x: Tensor, x_q: Tensor, encoding: Encoding, pos: Positions, q_pos: Positions, maps: bool = False
+        self,
+        x: Tensor,
+        x_q: Tensor,
+        encoding: Encoding,
+        pos: Positions,
+        q_pos: Positions,
+        present: Tensor | None = None,
+        maps: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """What the tokens x_q (b q d) gather from the tokens x (b n d), and the attention map (b h q n) if asked for.
+        """Compute what the query tokens gather from all present tokens.
 
-        Without a map to show, and unless the encoding mixes into the output, the fused kernel is used; and with one
-        head, where the encoding leaves queries and logits alone, so are folded projections.
+        The fused kernel is used unless a map is asked for or the encoding adds values to the
+        output. With one head, the projections are folded as well if the encoding leaves queries and
+        logits alone.
+
+        Parameters
+        ----------
+        x : Tensor
+            Tokens that are attended to (b n d).
+        x_q : Tensor
+            Tokens that attend (b q d); x itself if all of them do.
+        encoding : Encoding
+            The positional encoding.
+        pos, q_pos : Positions
+            Positions of x and of x_q.
+        present : Tensor, optional
+            Boolean (b n), False for absent tokens. None: all are present.
+        maps : bool
+            Whether to return the attention map.
+
+        Returns
+        -------
+        Tensor
+            Attention output (b q d).
+        Tensor or None
+            Attention map (b h q n), if asked for.
         """
         if self.heads == 1 and not maps and not encoding.acts_in_attention:
-            return self._folded(x, x_q, encoding.visible(q_pos, pos)), None
+            return self._folded(
+                x, x_q, visible_and_present(encoding.visible(q_pos, pos), present)
+            ), None
         q, k, v = self._project(x, x_q)
         q, k = encoding.rotate(q, q_pos), encoding.rotate(k, pos)
-        bias, visible = encoding.bias(q, q_pos, pos), encoding.visible(q_pos, pos)
-        if maps or encoding.mixes:
+        bias, visible = (
+            encoding.bias(q, q_pos, pos),
+            visible_and_present(encoding.visible(q_pos, pos), present),
+        )
+        if maps or encoding.adds_values:
             logits = q @ k.transpose(-1, -2) / self.e**0.5  # b h q n
             if bias is not None:
                 logits = logits + bias
@@ -96,7 +195,7 @@ class Attention(nn.Module):
                 logits = logits.masked_fill(~visible, float("-inf"))
             weights = logits.softmax(-1)
             y = weights @ v
-            extra = encoding.mix(weights, q_pos, pos)
+            extra = encoding.add_values(weights, q_pos, pos)
             if extra is not None:
                 y = y + extra
         else:

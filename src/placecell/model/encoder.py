@@ -1,4 +1,4 @@
-"""The transformer encoder of the paper, computing in its last layer only what the loss reads."""
+"""The transformer encoder of the paper. Its last layer computes only what the loss reads."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from placecell.encodings.base import Encoding, Positions, check_size
+from placecell.encodings.base import Encoding, check_size
+from placecell.encodings.positions import Positions
 from placecell.errors import InputError, unknown
 from placecell.model.attention import Attention
+from placecell.model.inputs import Inputs
 
 
 class _CompiledReLU(torch.autograd.Function):
-    """ReLU that remembers what it gave instead of which elements were positive. Inductor keeps the latter, as bytes,
-    and on a CPU writing them takes longer than all else that it fuses (docs/benchmarks.md)."""
+    """ReLU that saves its output for the backward pass, not which elements were positive.
+
+    Inductor saves the latter as bytes. On a CPU, writing these bytes takes longer than everything
+    else that is fused with the ReLU (docs/benchmarks.md).
+    """
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -31,9 +36,10 @@ class _CompiledReLU(torch.autograd.Function):
 
 
 class ReLU(nn.ReLU):
-    """torch's, with a backward pass of its own where it is compiled."""
+    """torch's ReLU, with a custom backward pass when it is compiled."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return max(x, 0) for a tensor of any shape."""
         return _CompiledReLU.apply(x) if torch.compiler.is_compiling() else super().forward(x)
 
 
@@ -43,39 +49,117 @@ KINDS = ("symbol", "value")
 
 
 def gather(x: Tensor, read: Tensor | None) -> Tensor:
-    """The tokens `read` (b q) of x (b n d): b q d. All of them, and x itself, when read is None."""
+    """Return some tokens of each sample.
+
+    Parameters
+    ----------
+    x : Tensor
+        Tokens (b n d).
+    read : Tensor, optional
+        Which tokens of each sample (b q). None: all.
+
+    Returns
+    -------
+    Tensor
+        The tokens (b q d); x itself if `read` is None.
+    """
     return x if read is None else x.gather(1, read[..., None].expand(-1, -1, x.shape[-1]))
 
 
 class EncoderLayer(nn.Module):
-    """Attention and an MLP, each with a residual connection and a layer norm before (pre) or after (post) it."""
+    """Attention and an MLP, each with a residual connection and a layer norm.
+
+    Parameters
+    ----------
+    d : int
+        Width.
+    heads : int
+        Number of heads h.
+    hidden : int
+        Width of the MLP's hidden layer.
+    norm : {"pre", "post"}
+        Whether the layer norm comes before or after attention and MLP.
+    activation : {"gelu", "relu"}
+        Activation of the MLP.
+    """
 
     def __init__(self, d: int, heads: int, hidden: int, norm: str, activation: str) -> None:
         super().__init__()
         self.pre = norm == "pre"
         self.attention = Attention(d, heads)
-        self.mlp = nn.Sequential(nn.Linear(d, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, d))
+        self.mlp = nn.Sequential(
+            nn.Linear(d, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, d)
+        )
         self.norm_attention = nn.LayerNorm(d)
         self.norm_mlp = nn.LayerNorm(d)
 
     def forward(
-        self, x: Tensor, encoding: Encoding, pos: Positions, read: Tensor | None = None, maps: bool = False
+        self,
+        x: Tensor,
+        encoding: Encoding,
+        pos: Positions,
+        read: Tensor | None = None,
+        present: Tensor | None = None,
+        maps: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """x (b n d) -> b q d for the tokens `read` (b q), or b n d for all of them; and the map if asked for."""
+        """Apply the layer, computing outputs only for the tokens that are read.
+
+        Parameters
+        ----------
+        x : Tensor
+            Tokens (b n d).
+        encoding : Encoding
+            The positional encoding.
+        pos : Positions
+            Positions of the n tokens.
+        read : Tensor, optional
+            Tokens to compute outputs for (b q). None: all.
+        present : Tensor, optional
+            Boolean (b n), False for absent tokens. None: all are present.
+        maps : bool
+            Whether to return the attention map.
+
+        Returns
+        -------
+        Tensor
+            Outputs of the tokens read (b q d).
+        Tensor or None
+            Attention map (b h q n), if asked for.
+        """
         q_pos = pos if read is None else pos.take(read)
         x_q = gather(x, read)
         if self.pre:
             normed = self.norm_attention(x)
-            y, weights = self.attention(normed, gather(normed, read), encoding, pos, q_pos, maps)
+            y, weights = self.attention(
+                normed, gather(normed, read), encoding, pos, q_pos, present, maps
+            )
             x_q = x_q + y
             return x_q + self.mlp(self.norm_mlp(x_q)), weights
-        y, weights = self.attention(x, x_q, encoding, pos, q_pos, maps)
+        y, weights = self.attention(x, x_q, encoding, pos, q_pos, present, maps)
         x_q = self.norm_attention(x_q + y)
         return self.norm_mlp(x_q + self.mlp(x_q)), weights
 
 
 class Encoder(nn.Module):
-    """A stack of encoder layers. The encoding is handed in at each call, so that it belongs to the model once."""
+    """A stack of encoder layers.
+
+    The encoding is an argument of each call, so that the model owns it only once.
+
+    Parameters
+    ----------
+    d : int
+        Width.
+    depth : int
+        Number of layers.
+    heads : int
+        Number of heads h.
+    mlp_ratio : float
+        Width of the MLP's hidden layer, relative to d.
+    norm : {"pre", "post"}
+        Whether layer norms come before or after attention and MLP.
+    activation : {"gelu", "relu"}
+        Activation of the MLPs.
+    """
 
     def __init__(
         self,
@@ -93,74 +177,175 @@ class Encoder(nn.Module):
             raise unknown("activation", activation, ACTIVATIONS)
         check_size("depth", depth)
         if not math.isfinite(mlp_ratio) or round(d * mlp_ratio) < 1:
-            raise InputError(f"mlp_ratio must be finite and give a hidden layer of at least 1, not {mlp_ratio!r}.")
+            raise InputError(
+                "mlp_ratio must be finite and give a hidden layer of at least 1, not "
+                f"{mlp_ratio!r}."
+            )
         hidden = round(d * mlp_ratio)
-        self.layers = nn.ModuleList(EncoderLayer(d, heads, hidden, norm, activation) for _ in range(depth))
+        self.layers = nn.ModuleList(
+            EncoderLayer(d, heads, hidden, norm, activation) for _ in range(depth)
+        )
         self.norm = nn.LayerNorm(d) if norm == "pre" else nn.Identity()
 
     def forward(
-        self, x: Tensor, encoding: Encoding, pos: Positions, read: Tensor | None = None, maps: bool = False
+        self,
+        x: Tensor,
+        encoding: Encoding,
+        pos: Positions,
+        read: Tensor | None = None,
+        present: Tensor | None = None,
+        maps: bool = False,
     ) -> tuple[Tensor, list[Tensor]]:
-        """x (b n d) -> b q d at the tokens `read` (b q; all when None), and a map (b h n n) a layer if asked for.
+        """Apply all layers.
 
-        Only the last layer's outputs are read, so only there are the other queries left out. With maps it is
-        computed whole, because a map is for looking at every token.
+        Only the last layer's outputs are read, so only the last layer skips the other queries. If
+        maps are asked for, it computes all queries, because a map shows every token.
+
+        Parameters
+        ----------
+        x : Tensor
+            Embedded tokens (b n d).
+        encoding : Encoding
+            The positional encoding.
+        pos : Positions
+            Positions of the n tokens.
+        read : Tensor, optional
+            Tokens to return outputs for (b q). None: all.
+        present : Tensor, optional
+            Boolean (b n), False for absent tokens. None: all are present.
+        maps : bool
+            Whether to return the attention maps.
+
+        Returns
+        -------
+        Tensor
+            Outputs of the tokens read (b q d).
+        list of Tensor
+            Attention map (b h n n) of every layer if asked for, else empty.
         """
-        seen = []
+        attention_maps = []
         for layer in self.layers[:-1]:
-            x, weights = layer(x, encoding, pos, None, maps)
-            seen.append(weights)
-        x, weights = self.layers[-1](x, encoding, pos, None if maps else read, maps)
-        seen.append(weights)
+            x, weights = layer(x, encoding, pos, None, present, maps)
+            attention_maps.append(weights)
+        x, weights = self.layers[-1](x, encoding, pos, None if maps else read, present, maps)
+        attention_maps.append(weights)
         if maps:
             x = gather(x, read)
-        return self.norm(x), [weights for weights in seen if weights is not None]
+        return self.norm(x), [weights for weights in attention_maps if weights is not None]
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """What a token is: one of `size` symbols (an index), or a vector of `size` values."""
+    """What a token is.
+
+    Parameters
+    ----------
+    kind : {"symbol", "value"}
+        "symbol": one of `size` symbols, given by its index. "value": a vector of `size` values.
+    size : int
+        Number of symbols, or of values per token.
+    """
 
     kind: Literal["symbol", "value"]
     size: int
 
 
 class Output(NamedTuple):
-    """What a model gives back: outputs (b q o) at the tokens read, and the attention maps (b h n n), if asked for."""
+    """What a model returns.
+
+    Parameters
+    ----------
+    outputs : Tensor
+        Outputs at the tokens read (b q o).
+    maps : list of Tensor
+        Attention map (b h n n) of every layer if asked for, else empty.
+    """
 
     outputs: Tensor
     maps: list[Tensor]
 
 
 class Transformer(nn.Module):
-    """Token embedding, positional encoding, encoder and readout: tokens in, outputs at the tokens read."""
+    """Token embedding, positional encoding, encoder and readout.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Kind of the tokens.
+    encoding : Encoding
+        The positional encoding.
+    encoder : Encoder
+        The layers.
+    d : int
+        Width.
+    n_outputs : int
+        Number of outputs per token, o.
+    output_scale : float
+        Factor on the outputs.
+    """
 
     def __init__(
-        self, tokens: Tokens, encoding: Encoding, encoder: Encoder, d: int, n_outputs: int, output_scale: float = 1.0
+        self,
+        tokens: Tokens,
+        encoding: Encoding,
+        encoder: Encoder,
+        d: int,
+        n_outputs: int,
+        output_scale: float = 1.0,
     ) -> None:
         super().__init__()
         if tokens.kind not in KINDS:
             raise unknown("kind of token", tokens.kind, KINDS)
-        embedding = nn.Embedding(tokens.size, d) if tokens.kind == "symbol" else nn.Linear(tokens.size, d)
+        embedding = (
+            nn.Embedding(tokens.size, d) if tokens.kind == "symbol" else nn.Linear(tokens.size, d)
+        )
         self.embedding: nn.Module = embedding
         self.encoding = encoding
         self.encoder = encoder
         self.readout = nn.Linear(d, n_outputs)
         self.output_scale = output_scale
 
-    def forward(self, tokens: Tensor, pos: Positions, read: Tensor | None = None, maps: bool = False) -> Output:
-        """Tokens (b n, or b n f for values) and the tokens to read (b q) -> outputs (b q o)."""
-        b, n = tokens.shape[:2]
-        if pos.index.shape[-1] != n:
-            raise InputError(f"{n} tokens a sample were given, with positions for {pos.index.shape[-1]}.")
-        if read is not None and (read.ndim != 2 or len(read) != b):
-            raise InputError(f"read must list tokens for each of the {b} samples (b q), not {tuple(read.shape)}.")
-        x = self.encoding.embed(self.embedding(tokens), pos)
-        y, seen = self.encoder(x, self.encoding, pos, read, maps)
+    def forward(self, inputs: Inputs, maps: bool = False) -> Output:
+        """Compute the outputs at the tokens that are read.
+
+        Parameters
+        ----------
+        inputs : Inputs
+            Samples.
+        maps : bool
+            Whether to return the attention maps.
+
+        Returns
+        -------
+        Output
+            Outputs (b q o), and the attention map (b h n n) of every layer if asked for.
+        """
+        if not isinstance(inputs, Inputs):
+            raise InputError(
+                "a model takes Inputs(tokens, positions, read, present), not "
+                f"{type(inputs).__name__}."
+            )
+        inputs.check_shapes()
+        pos = inputs.positions
+        x = self.encoding.embed(self.embedding(inputs.tokens), pos)
+        y, attention_maps = self.encoder(x, self.encoding, pos, inputs.read, inputs.present, maps)
         outputs = self.readout(y)
-        return Output(outputs if self.output_scale == 1.0 else self.output_scale * outputs, seen)
+        return Output(
+            outputs if self.output_scale == 1.0 else self.output_scale * outputs, attention_maps
+        )
 
     @torch.no_grad()
     def table(self, pos: Positions) -> Tensor | None:
-        """The encoding's n × d table as it is now."""
+        """Return the current table of the encoding.
+
+        Parameters
+        ----------
+        pos : Positions
+            Positions of the n tokens.
+
+        Returns
+        -------
+        Tensor or None
+            Table (... n d), without gradient; None if the encoding has no table.
+        """
         return self.encoding.table(pos)

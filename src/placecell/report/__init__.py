@@ -1,7 +1,7 @@
-"""What a sweep found, for people: measurements, figures, text, and one page that shows it all.
+"""Draw and write what was measured of runs: figures, tables, text, and one page that shows it all.
 
-The module is also the function: `placecell.report(results)` makes the page, `placecell.report.figures` has its parts.
-"""
+The module is also the function: `placecell.report(results)` makes the page, `placecell.report.page`
+has its parts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,31 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from placecell.report.build import Written, analyse
-from placecell.report.page import Page, build_page
-from placecell.report.store import known_measures, of_results, read_store
-from placecell.report.summary import RunSummary, Summary, summarise
+from placecell.report.page.build import Page, build_page
+from placecell.report.write import (
+    Written,
+    analyse,
+    analyse_lazy_rich,
+    paper_figures,
+    write_analysis,
+)
+from placecell.store import RunSet, Store
+from placecell.study.known import known_measures
+from placecell.study.records import RunSummary, Summary
+from placecell.study.summary import summarise
 
-__all__ = ["Page", "RunSummary", "Summary", "Written", "analyse", "report", "summarise"]
+__all__ = [
+    "Page",
+    "RunSummary",
+    "Summary",
+    "Written",
+    "analyse",
+    "analyse_lazy_rich",
+    "paper_figures",
+    "report",
+    "summarise",
+    "write_analysis",
+]
 
 
 def report(
@@ -27,13 +46,30 @@ def report(
     items: Path | None = None,
     human: Path | None = None,
 ) -> Page:
-    """The page of a folder of runs, or of results of `placecell.run` and outcomes of a sweep; written to `out` if
-    given. In a notebook the page shows itself; `page.figure("headline")` is one of its figures."""
+    """Make the interactive page of some runs.
+
+    Parameters
+    ----------
+    results
+        A folder of runs; or results of `placecell.run`, or the outcomes of `placecell.sweep`.
+    out
+        The file to write the page to; None writes nothing.
+    title
+        The page's title; None takes one from the task.
+    items, human
+        The items that people worked on, and how people did on them, for a task that has such items.
+
+    Returns
+    -------
+    Page
+        It shows itself in a notebook; `page.figure("headline")` is one of its figures.
+    """
+    options: dict[str, Any] = {"title": title, "items": items, "human": human}
     if isinstance(results, str | Path):
         folder = Path(results)
-        page = build_page(read_store(folder), title=title, known=known_measures(folder), items=items, human=human)
+        page = build_page(Store(folder).run_set(), known=known_measures(folder), **options)
     else:
-        page = build_page(of_results(results), title=title, items=items, human=human)
+        page = build_page(RunSet.of(results), **options)
     if out is not None:
         page.write(out)
     return page

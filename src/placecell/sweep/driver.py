@@ -1,20 +1,25 @@
-"""A sweep: runs handed out to a back end until all have ended, whatever happens to those who work on them."""
+"""A sweep: runs handed out to a back end until all have ended, whatever happens to those who work
+on them."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from placecell import files, tasks
+from placecell import tasks
 from placecell.config import RunConfig
-from placecell.progress import Interrupt
-from placecell.sweep.backend import Backend, Busy, Ended, Job, MakeBackend, Step, data_key
-from placecell.sweep.store import Store
-from placecell.train.machine import pick_device
-from placecell.train.run import RunResult, finished, load_result, make_task, mark_failed
+from placecell.registry import plugins
+from placecell.store import files
+from placecell.store.index import Store
+from placecell.store.runs import RunResult, finished, mark_failed, reuse
+from placecell.sweep.backends.base import Backend, Busy, Ended, Job, MakeBackend, Step, data_key
+from placecell.sweep.interrupt import Interrupt
+from placecell.tasks.base import Examples, check_splits
+from placecell.train.device import pick_device
+from placecell.train.run import make_task
 
 TICK = 0.5  # seconds between looks at what has happened
 
@@ -38,7 +43,11 @@ class Outcome:
     @property
     def headline(self) -> float | None:
         """The task's headline metric on the test set."""
-        return None if self.result is None else self.result.final("test", tasks.load(self.config.task).headline)
+        return (
+            None
+            if self.result is None
+            else self.result.final("test", tasks.load(self.config.task).headline)
+        )
 
 
 @dataclass
@@ -63,16 +72,14 @@ def sweep(
     on_done: Callable[[Outcome], None] = lambda outcome: None,
     on_tick: Callable[[Tally], None] = lambda tally: None,
 ) -> list[Outcome]:
-    """Run all configurations under `out`. Those already done are reused; one that fails does not stop the others;
-    one whose worker dies is begun again from its last checkpoint, `retries` times; one that another process is
-    working on is waited for.
+    """Run all configurations under `out`. Those already done are reused; one that fails does not
+    stop the others; one whose worker dies is begun again from its last checkpoint, `retries` times;
+    one that another process is working on is waited for.
 
-    Ctrl-C (or SIGTERM) once: running runs save a checkpoint and the rest are left for the next time. Twice: the
-    workers are ended at once, and what they saved before is there.
-    """
+    Ctrl-C (or SIGTERM) once: running runs save a checkpoint and the rest are left for the next
+    time. Twice: the workers are ended at once, and what they saved before is there."""
     pick_device(device)
     out = Path(out)
-    files.make_folder(out)
     tally = Tally(len(configs))
 
     def done(outcome: Outcome) -> None:
@@ -82,17 +89,30 @@ def sweep(
     waiting: list[RunConfig] = []
     for config in configs:
         if finished(out / config.name):
-            done(Outcome(config, replace(load_result(out / config.name), reused=True)))
+            done(Outcome(config, reuse(out / config.name)))
         else:
             waiting.append(config)
     if waiting:
-        splits = {key: make_task(config).splits() for key, config in {data_key(c): c for c in waiting}.items()}
-        job = Job(out.absolute(), splits, device, threads, checkpoint_seconds)
+        splits = {key: _splits(config) for key, config in {data_key(c): c for c in waiting}.items()}
+        modules = {module for c in waiting for module in plugins(c.task, c.encoding.name)}
+        job = Job(
+            out.absolute(), splits, device, threads, checkpoint_seconds, tuple(sorted(modules))
+        )
+        files.make_folder(out)  # not before: data that cannot be used leave nothing
         with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:
             _drive(backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick)
     if any(outcome.result for outcome in tally.outcomes):
         Store(out).rows()  # brings the index up to date
     return tally.outcomes
+
+
+def _splits(config: RunConfig) -> dict[str, Examples]:
+    """The data of a run, refused here rather than in every worker if no model can be right about
+    it."""
+    task = make_task(config)
+    splits = task.splits()
+    check_splits(task, splits)
+    return splits
 
 
 def _drive(
@@ -136,6 +156,10 @@ def _drive(
                 message = f"{event.message}, {lost[event.name] + 1} times in a row"
                 mark_failed(out / config.name, message)
                 done(Outcome(config, None, message))
-        if not tally.running and queue and all(later.get(c.name, 0.0) > time.monotonic() for c in queue):
+        if (
+            not tally.running
+            and queue
+            and all(later.get(c.name, 0.0) > time.monotonic() for c in queue)
+        ):
             time.sleep(TICK / 5)  # all that is left belongs to others
         on_tick(tally)

@@ -10,17 +10,19 @@ from pathlib import Path
 import torch
 
 from placecell.config import RunConfig
-from placecell.sweep.backend import data_key
+from placecell.store.runs import finished
+from placecell.sweep.backends.base import data_key
 from placecell.tasks.base import Examples
+from placecell.train.device import pick_device
 from placecell.train.loop import State, fit, make_optimizer
-from placecell.train.machine import pick_device
-from placecell.train.run import finished, make_model, make_task
+from placecell.train.run import make_model, make_task
 
 STEPS = 4  # timed for each kind of model, after one that warms up
 
 
 def estimate(configs: Sequence[RunConfig], out: Path, device: str, workers: int) -> float:
-    """Seconds that the runs which are not done will take on so many workers, by this machine now."""
+    """Seconds that the runs which are not done will take on so many workers, by this machine
+    now."""
     splits: dict[str, dict[str, Examples]] = {}
     known: dict[str, float] = {}  # kind of model -> seconds of its runs
     total, longest = 0.0, 0.0
@@ -53,6 +55,18 @@ def _seconds(config: RunConfig, splits: dict[str, Examples], device: str) -> flo
         return True
 
     short = replace(config.train, steps=STEPS + 2, eval_every=STEPS + 2, warmup=0)
-    fit(model, task, splits, short, seed=0, state=state, optimizer=optimizer, on_evaluation=mark, on_step=on_step)
+    fit(
+        model,
+        task,
+        splits,
+        short,
+        seed=0,
+        state=state,
+        optimizer=optimizer,
+        on_evaluation=mark,
+        on_step=on_step,
+    )
     evaluation, step = marks[1] - marks[0], (marks[STEPS + 2] - marks[2]) / STEPS
-    return config.train.steps * step + (1 + config.train.steps // config.train.eval_every) * evaluation
+    return (
+        config.train.steps * step + (1 + config.train.steps // config.train.eval_every) * evaluation
+    )

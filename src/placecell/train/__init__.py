@@ -1,10 +1,21 @@
 """Training: from a configuration to a run folder."""
 
-from placecell.train.loop import Row, State, evaluate_splits, fit, make_optimizer
-from placecell.train.run import RunResult, Watch, load_model, load_result, load_snapshots, make_model, make_task, run
+from placecell.store.runs import Row, RunResult, load_result
+from placecell.train.loop import State, evaluate_splits, fit, make_optimizer
+from placecell.train.run import Watch, load_model, load_snapshots, make_model, make_task, run
 
 __all__ = [
-    "Row", "RunResult", "State", "Watch", "evaluate_splits", "fit",
-    "load_model", "load_result", "load_snapshots", "make_model", "make_optimizer",
-    "make_task", "run",
-]  # fmt: skip
+    "Row",
+    "RunResult",
+    "State",
+    "Watch",
+    "evaluate_splits",
+    "fit",
+    "load_model",
+    "load_result",
+    "load_snapshots",
+    "make_model",
+    "make_optimizer",
+    "make_task",
+    "run",
+]

@@ -1,4 +1,5 @@
-"""A run in mid-training as one safetensors file: weights, optimizer state, and where the run stands."""
+"""A run in mid-training as one safetensors file: weights, optimizer state, and where the run
+stands."""
 
 from __future__ import annotations
 
@@ -10,31 +11,44 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from placecell.config.values import held, hold
 from placecell.errors import InputError
-from placecell.files import read_tensors, write_tensors
-from placecell.train.loop import Row, State
-from placecell.values import held, hold
+from placecell.store.files import read_tensors, write_tensors
+from placecell.store.runs import Row
+from placecell.train.loop import State
 
 
-def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, run: str) -> None:
-    """Write everything that the rest of the training depends on, at once, and the name of the run that it is of."""
+def save(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, run: str
+) -> None:
+    """Write everything that the rest of the training depends on, at once, and the name of the run
+    that it is of."""
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for index, entries in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": v for name, v in entries.items() if isinstance(v, Tensor)}
+        tensors |= {
+            f"optimizer.{index}.{name}": v for name, v in entries.items() if isinstance(v, Tensor)
+        }
     tensors |= {f"snapshot.{name}": tensor for name, tensor in state.snapshots.items()}
     note = asdict(replace(state, snapshots={}))
-    write_tensors(path, tensors, {"run": run, "state": json.dumps(note), "tensors": str(len(tensors))})
+    write_tensors(
+        path, tensors, {"run": run, "state": json.dumps(note), "tensors": str(len(tensors))}
+    )
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: str) -> State:
-    """Put a checkpoint back into `model` and `optimizer`; the run goes on as if it had never stopped."""
+    """Put a checkpoint back into `model` and `optimizer`; the run goes on as if it had never
+    stopped."""
     tensors, note = read_tensors(path)
     if note.get("run", run) != run:  # older versions did not write it
         raise InputError(f"{path}: of another run: {note['run']}, not {run}.")
     try:
         values, count = json.loads(note["state"]), int(note["tensors"])
-        snapshots = {name[9:]: tensor for name, tensor in tensors.items() if name.startswith("snapshot.")}
-        state = State(**(values | {"rows": [_row(row) for row in values["rows"]], "snapshots": snapshots}))
+        snapshots = {
+            name[9:]: tensor for name, tensor in tensors.items() if name.startswith("snapshot.")
+        }
+        state = State(
+            **(values | {"rows": [_row(row) for row in values["rows"]], "snapshots": snapshots})
+        )
         hold(state)
         if min(state.step, state.stale, state.seconds) < 0:
             raise ValueError
@@ -44,20 +58,32 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: st
         ) from None
     load_weights(model, {n[6:]: t for n, t in tensors.items() if n.startswith("model.")}, path)
     entries: dict[int, dict[str, Tensor]] = {}
-    parts = [(p, _kept(optimizer, group)) for group in optimizer.param_groups for p in group["params"]]
+    parts = [
+        (p, _kept(optimizer, group)) for group in optimizer.param_groups for p in group["params"]
+    ]
     for name, tensor in tensors.items():
         if name.startswith("optimizer."):
             _, index, key = (*name.split("."), "", "")[:3]
-            of, kept = parts[int(index)] if index.isdecimal() and int(index) < len(parts) else (tensor, ())
+            of, kept = (
+                parts[int(index)] if index.isdecimal() and int(index) < len(parts) else (tensor, ())
+            )
             like = torch.zeros(()) if key == "step" else of  # fused kernels do not look
             if key not in kept or _kind(tensor) != _kind(like):
-                raise InputError(f"{path}: of another optimizer: {name} {_kind(tensor)} does not belong.")
+                raise InputError(
+                    f"{path}: of another optimizer: {name} {_kind(tensor)} does not belong."
+                )
             entries.setdefault(int(index), {})[key] = tensor
     if len(tensors) != count:
-        raise InputError(f"{path}: not a whole checkpoint: {count} tensors were saved, found {len(tensors)}.")
-    lacking = [kept for index, (_, kept) in enumerate(parts) if len(entries.get(index, kept)) < len(kept)]
+        raise InputError(
+            f"{path}: not a whole checkpoint: {count} tensors were saved, found {len(tensors)}."
+        )
+    lacking = [
+        kept for index, (_, kept) in enumerate(parts) if len(entries.get(index, kept)) < len(kept)
+    ]
     if lacking or (state.step and not entries and any(kept for _, kept in parts)):
-        raise InputError(f"{path}: of another optimizer: what this one remembers of its steps is missing.")
+        raise InputError(
+            f"{path}: of another optimizer: what this one remembers of its steps is missing."
+        )
     optimizer.load_state_dict(optimizer.state_dict() | {"state": entries})
     return state
 
@@ -71,7 +97,9 @@ def _kept(optimizer: torch.optim.Optimizer, group: dict[str, typing.Any]) -> tup
 
 def _row(values: list[typing.Any]) -> Row:
     kinds = typing.get_type_hints(Row)
-    return Row(*(held(value, kind, "row") for value, kind in zip(values, kinds.values(), strict=True)))
+    return Row(
+        *(held(value, kind, "row") for value, kind in zip(values, kinds.values(), strict=True))
+    )
 
 
 def _kind(tensor: Tensor) -> str:
@@ -80,10 +108,15 @@ def _kind(tensor: Tensor) -> str:
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
-    """Fill `model` with `tensors`, refusing a set that is not exactly the model's, before anything is changed."""
+    """Fill `model` with `tensors`, refusing a set that is not exactly the model's, before anything
+    is changed."""
     own = model.state_dict()
     for name in own.keys() | tensors.keys():
-        expected, found = (_kind(all_of[name]) if name in all_of else "nothing" for all_of in (own, tensors))
+        expected, found = (
+            _kind(all_of[name]) if name in all_of else "nothing" for all_of in (own, tensors)
+        )
         if expected != found:
-            raise InputError(f"{path}: of another model: {name} should be {expected}, found {found}.")
+            raise InputError(
+                f"{path}: of another model: {name} should be {expected}, found {found}."
+            )
     model.load_state_dict(tensors)

@@ -1,4 +1,5 @@
-"""The training loop. Everything random in it is a function of the seed and the step, so any step can be resumed."""
+"""The training loop. Everything random in it is a function of the seed and the step, so any step
+can be resumed."""
 
 from __future__ import annotations
 
@@ -6,30 +7,21 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from placecell.config import TrainConfig
-from placecell.encodings.base import Positions
+from placecell.encodings.positions import Positions
 from placecell.model import Transformer
 from placecell.seeds import torch_stream
+from placecell.store.runs import Row, Status
 from placecell.tasks.base import Examples, Task
-from placecell.train.machine import compile_options
+from placecell.train.device import compile_options
 from placecell.train.muon import Muon
 
-Status = Literal["running", "done", "diverged", "interrupted", "failed"]
 EVAL_BATCH = 1024  # samples a forward pass in evaluations: bounds memory, changes nothing
-
-
-class Row(NamedTuple):
-    """One measurement: metrics are rows."""
-
-    step: int
-    split: str
-    name: str
-    value: float
 
 
 @dataclass
@@ -41,7 +33,8 @@ class State:
     best: float = math.inf  # lowest loss on the split that `patience` watches
     stale: int = 0  # evaluations since then
     rows: list[Row] = field(default_factory=list)
-    snapshots: dict[str, Tensor] = field(default_factory=dict)  # "step/table", "step/name of a weight"
+    # "step/table", "step/name of a weight"
+    snapshots: dict[str, Tensor] = field(default_factory=dict)
 
 
 def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Optimizer:
@@ -78,7 +71,8 @@ def rate(step: int, config: TrainConfig) -> float:
 
 
 def batch_rows(step: int, n: int, batch_size: int, seed: int) -> Tensor:
-    """The samples of a step: each epoch is one shuffled pass, the shuffle drawn from the seed and the epoch."""
+    """The samples of a step: each epoch is one shuffled pass, the shuffle drawn from the seed and
+    the epoch."""
     size = min(batch_size, n)
     per_epoch = n // size  # the few left over sit out; another shuffle brings them back
     epoch, k = divmod(step, per_epoch)
@@ -91,7 +85,7 @@ def predict(model: Transformer, examples: Examples, positions: Positions) -> Ten
     """Outputs (N q o) of a whole split."""
     chunks = range(0, len(examples), EVAL_BATCH)
     parts = (examples.take(slice(start, start + EVAL_BATCH)) for start in chunks)
-    return torch.cat([model(part.tokens, positions, part.read).outputs for part in parts])
+    return torch.cat([model(part.inputs(positions)).outputs for part in parts])
 
 
 def evaluate_splits(
@@ -100,7 +94,9 @@ def evaluate_splits(
     """Loss and metrics of every split."""
     rows = []
     for split, examples in splits.items():
-        outputs = predict(model, examples, positions).cpu()  # scored in double precision, which mps has not
+        outputs = predict(
+            model, examples, positions
+        ).cpu()  # scored in double precision, which mps has not
         examples = examples.to(outputs.device)
         scores = {"loss": float(task.loss(outputs, examples)), **task.metrics(outputs, examples)}
         rows += [Row(step, split, name, value) for name, value in scores.items()]
@@ -108,18 +104,21 @@ def evaluate_splits(
 
 
 def table_gradient(model: Transformer) -> float | None:
-    """The norm of the gradient into the positional encoding at the last step; None if nothing of it is learned."""
+    """The norm of the gradient into the positional encoding at the last step; None if nothing of it
+    is learned."""
     found = [p.grad for p in model.encoding.parameters() if p.grad is not None]
     return float(torch.nn.utils.get_total_norm(found)) if found else None
 
 
-def take_snapshot(model: Transformer, positions: Positions, state: State, what: str) -> None:
+def take_snapshot(model: Transformer, places: Positions, state: State, what: str) -> None:
     """Keep a copy of the table, or of all weights too, as they are now."""
-    table = model.table(positions)
+    table = model.table(places)
     kept = {} if what == "none" or table is None else {"table": table}
     if what == "weights":
         kept |= model.state_dict()
-    state.snapshots |= {f"{state.step:08d}/{name}": v.detach().cpu().clone() for name, v in kept.items()}
+    state.snapshots |= {
+        f"{state.step:08d}/{name}": v.detach().cpu().clone() for name, v in kept.items()
+    }
 
 
 def fit(
@@ -135,24 +134,26 @@ def fit(
     on_step: Callable[[State], bool] = lambda state: True,
     compile: bool = False,
 ) -> Status:
-    """Train from `state` to the end of `config` and say how it ended. `on_step` returning False interrupts.
+    """Train from `state` to the end of `config` and say how it ended. `on_step` returning False
+    interrupts.
 
     `model`, `optimizer` and `state` are changed in place, and together are all there is to save.
     """
     device = next(model.parameters()).device
-    positions = task.positions.to(device)
+    positions, places = task.positions.to(device), task.places.to(device)
     splits = {name: examples.to(device) for name, examples in splits.items()}
     train = splits["train"]
     few = min(config.eval_train, len(train))
-    scored = splits | {"train": train.take(torch.arange(few, device=device) * len(train) // few)}  # evenly over it
+    # evenly over it
+    scored = splits | {"train": train.take(torch.arange(few, device=device) * len(train) // few)}
 
     def loss_of(batch: Examples) -> Tensor:
-        return task.loss(model(batch.tokens, positions, batch.read).outputs, batch)
+        return task.loss(model(batch.inputs(positions)).outputs, batch)
 
     step_loss = torch.compile(loss_of, options=compile_options(device)) if compile else loss_of
     if state.step == 0 and not state.rows:
         state.rows += evaluate_splits(model, task, scored, positions, 0)
-        take_snapshot(model, positions, state, config.snapshots)
+        take_snapshot(model, places, state, config.snapshots)
         on_evaluation(state)
     last = time.perf_counter()
     while state.step < config.steps and (config.patience is None or state.stale < config.patience):
@@ -172,10 +173,11 @@ def fit(
         state.step += 1
         now = time.perf_counter()
         state.seconds, last = state.seconds + now - last, now
-        power_of_two = state.step & (state.step - 1) == 0  # what matters in training happens on a log scale
+        # what matters in training happens on a log scale
+        power_of_two = state.step & (state.step - 1) == 0
         evaluation = state.step % config.eval_every == 0 or state.step == config.steps
         if power_of_two:
-            take_snapshot(model, positions, state, config.snapshots)
+            take_snapshot(model, places, state, config.snapshots)
         if power_of_two or evaluation:
             gradient = table_gradient(model)
             if gradient is not None:
@@ -183,13 +185,17 @@ def fit(
         if evaluation:
             new = evaluate_splits(model, task, scored, positions, state.step)
             state.rows += new
-            watched = next(r.value for r in new if (r.split, r.name) == (config.patience_split, "loss"))
+            watched = next(
+                r.value for r in new if (r.split, r.name) == (config.patience_split, "loss")
+            )
             state.stale = 0 if watched < state.best else state.stale + 1
             state.best = min(state.best, watched)
             on_evaluation(state)
-            if not math.isfinite(next(r.value for r in new if (r.split, r.name) == ("train", "loss"))):
+            if not math.isfinite(
+                next(r.value for r in new if (r.split, r.name) == ("train", "loss"))
+            ):
                 return "diverged"
         if state.step < config.steps and not on_step(state):
             return "interrupted"
-    take_snapshot(model, positions, state, config.snapshots)
+    take_snapshot(model, places, state, config.snapshots)
     return "done"

@@ -9,19 +9,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Five rounds of p(s) = a s + b s³ + c s⁵ bring every singular value of a matrix of norm 1 near 1; Jordan et al. 2024.
+# Five rounds of p(s) = a s + b s³ + c s⁵ bring every singular value of a matrix of norm 1 near 1;
+# Jordan et al. 2024.
 ROUNDS, COEFFICIENTS = 5, (3.4445, -4.7750, 2.0315)
 MOMENTUM = 0.95
 
 
 class Muon(torch.optim.AdamW):
-    """AdamW, in which parameters of groups that say `orthogonal` step along their momentum made orthogonal.
+    """AdamW, in which parameters of groups that say `orthogonal` step along their momentum made
+    orthogonal.
 
-    The step of an m × n matrix is lr · 0.2 · √max(m, n) times an orthogonal matrix: entries then move about as far as
-    with Adam, so that one learning rate does for both. Sources: Jordan et al. 2024 (the method); Liu et al., arXiv
-    2502.16982 (the factor). torch's own works in bfloat16, which some processors cannot do; this one keeps the
-    parameters' precision, and turns all matrices of one shape at once.
-    """
+    The step of an m × n matrix is lr · 0.2 · √max(m, n) times an orthogonal matrix: entries then
+    move about as far as with Adam, so that one learning rate does for both. Sources: Jordan et al.
+    2024 (the method); Liu et al., arXiv 2502.16982 (the factor). torch's own works in bfloat16,
+    which some processors cannot do; this one keeps the parameters' precision, and turns all
+    matrices of one shape at once."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -44,7 +46,8 @@ class Muon(torch.optim.AdamW):
             steps = []
             for p in parameters:
                 state = self.state[p]
-                if not state:  # under the names that AdamW knows, so that a checkpoint of it can be put back
+                # under the names that AdamW knows, so that a checkpoint of it can be put back
+                if not state:
                     state |= {"step": torch.zeros(()), "exp_avg": torch.zeros_like(p)}
                 state["step"] += 1
                 momentum = state["exp_avg"].lerp_(p.grad, 1 - MOMENTUM)
@@ -56,7 +59,8 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices (k m n) with their singular values brought to about 1 (0.7 to 1.2) and their directions kept."""
+    """Matrices (k m n) with their singular values brought to about 1 (0.7 to 1.2) and their
+    directions kept."""
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)

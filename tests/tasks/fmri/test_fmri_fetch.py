@@ -1,4 +1,5 @@
-"""Fetching: consent, checksums, interruptions, and a full cache without a network. pip itself is run."""
+"""Fetching: consent, checksums, interruptions, and a full cache without a network. pip itself is
+run."""
 
 from __future__ import annotations
 
@@ -74,7 +75,9 @@ def test_a_stop_at_any_time_leaves_nothing(empty: Path) -> None:
     assert left(empty) == []
 
 
-def test_what_a_kill_left_is_cleared_away_and_what_lives_is_not(empty: Path, tmp_path: Path) -> None:
+def test_what_a_kill_left_is_cleared_away_and_what_lives_is_not(
+    empty: Path, tmp_path: Path
+) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     dead, alive = empty / f".hcp-aal2.{gone.pid}.x", empty / f".hcp-aal2.{os.getpid()}.x"
@@ -95,7 +98,8 @@ def test_an_unknown_dataset_and_one_that_is_not_there(empty: Path) -> None:
 
 @pytest.fixture
 def command(capsys, monkeypatch):
-    """The command line in this process, with nobody at the keyboard and an index that is not there."""
+    """The command line in this process, with nobody at the keyboard and an index that is not
+    there."""
     for name, value in NOWHERE.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdin", io.StringIO())
@@ -134,9 +138,16 @@ def test_a_polite_kill_leaves_nothing(empty: Path) -> None:
     """The index is a socket that takes connections and says nothing, so that pip waits."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         index = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
-        environment = {**os.environ, "PIP_INDEX_URL": index, "PIP_RETRIES": "0", "PIP_TIMEOUT": "60"}
+        environment = {
+            **os.environ,
+            "PIP_INDEX_URL": index,
+            "PIP_RETRIES": "0",
+            "PIP_TIMEOUT": "60",
+        }
         command = [sys.executable, "-m", "placecell", "fetch", "hcp-aal2", "--accept-hcp-terms"]
-        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as running:
+        with subprocess.Popen(
+            command, env=environment, stderr=subprocess.PIPE, text=True
+        ) as running:
             silent.settimeout(60)
             connection, _ = silent.accept()  # pip is at work
             running.terminate()
@@ -159,7 +170,9 @@ def test_a_cache_that_was_damaged_is_noticed_and_can_be_fetched_again(
         victim.write_bytes(victim.read_bytes()[:-100])
     else:
         victim.unlink()
-    with pytest.raises(InputError, match=r"HCP-101309\.mat: not as it was fetched; .* placecell fetch hcp-aal2"):
+    with pytest.raises(
+        InputError, match=r"HCP-101309\.mat: not as it was fetched; .* placecell fetch hcp-aal2"
+    ):
         folder_of("hcp-aal2")
     code, _, err = command("fetch", "hcp-aal2", "--accept-hcp-terms")
     assert (code, "pip could not bring" in err) == (2, True), "it was not taken for whole"

@@ -10,8 +10,8 @@ from placecell import analysis
 from placecell.analysis import baselines
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.tasks.fields import field
 from placecell.tasks.fmri.task import onto_sphere
+from placecell.tasks.masked import field
 from placecell.train import make_task
 
 
@@ -24,16 +24,26 @@ def cortex(hcp):
 @pytest.fixture(scope="module")
 def aal(hcp):
     hcp("hcp-aal2")
-    return make_task(RunConfig.from_dict({"task": "fmri", "data": {"dataset": "hcp-aal2", "split": "scanner"}}))
+    return make_task(
+        RunConfig.from_dict({"task": "fmri", "data": {"dataset": "hcp-aal2", "split": "scanner"}})
+    )
 
 
 def test_sessions_are_kept_apart(cortex) -> None:
     runs = cortex.runs
     assert {run.session for run in runs["train"]} == {"REST1LR"}
     assert {run.session for run in runs["test"]} == {"REST2LR"}
-    assert {run.subject for run in runs["train"]} == {run.subject for run in runs["test"]} == {"100206", "100307"}
+    assert (
+        {run.subject for run in runs["train"]}
+        == {run.subject for run in runs["test"]}
+        == {"100206", "100307"}
+    )
     splits = cortex.splits()
-    assert {name: len(e) for name, e in splits.items()} == {"train": 2120, "valid": 240, "test": 2400}
+    assert {name: len(e) for name, e in splits.items()} == {
+        "train": 2120,
+        "valid": 240,
+        "test": 2400,
+    }
     assert cortex.groups == ("100206", "100307")
 
 
@@ -43,7 +53,9 @@ def test_people_are_kept_apart(hcp) -> None:
     assert {r.subject for r in task.runs["train"]} == {"100206"}
     assert {r.subject for r in task.runs["test"]} == {"100307"}
     hcp("hcp-aal2")
-    task = make_task(RunConfig.from_dict({"task": "fmri", "data": {"dataset": "hcp-aal2", "split": "subject"}}))
+    task = make_task(
+        RunConfig.from_dict({"task": "fmri", "data": {"dataset": "hcp-aal2", "split": "subject"}})
+    )
     assert {r.scanner for part in task.runs.values() for r in part} == {"HCP"}
     assert not {r.subject for r in task.runs["train"]} & {r.subject for r in task.runs["test"]}
 
@@ -58,11 +70,14 @@ def test_a_split_that_the_data_do_not_have(hcp) -> None:
     for dataset, split in (("hcp-schaefer100", "scanner"), ("hcp-aal2", "session")):
         hcp(dataset)
         with pytest.raises(InputError, match=f"{dataset} cannot be split by {split}"):
-            make_task(RunConfig.from_dict({"task": "fmri", "data": {"dataset": dataset, "split": split}})).splits()
+            make_task(
+                RunConfig.from_dict({"task": "fmri", "data": {"dataset": dataset, "split": split}})
+            ).splits()
 
 
 def test_regions_are_where_they_should_be(cortex) -> None:
-    """Left regions come first; visual ones are at the back, somatomotor ones above them and further forward."""
+    """Left regions come first; visual ones are at the back, somatomotor ones above them and further
+    forward."""
     centroids, networks = cortex.regions.centroids, cortex.networks
     assert (centroids[:50, 0] < 0).all()
     assert (centroids[50:, 0] > 0).all()
@@ -73,8 +88,8 @@ def test_regions_are_where_they_should_be(cortex) -> None:
 
 
 def test_the_labels_fit_the_regions(cortex) -> None:
-    """The order of regions in the time series, the labels, the surfaces and the group's FC is one and the same:
-    near regions and those of one network go together in all of them."""
+    """The order of regions in the time series, the labels, the surfaces and the group's FC is one
+    and the same: near regions and those of one network go together in all of them."""
     own, group = cortex.fc("train"), cortex.regions.group_fc
     assert analysis.matrix_correlation(own, group) > 0.8
     for fc in (own, group):
@@ -84,9 +99,11 @@ def test_the_labels_fit_the_regions(cortex) -> None:
 
 
 def test_the_linear_gaussian_baseline(cortex) -> None:
-    """0.419, as in the docs; without shrinkage and validation a first try had 0.4375. No other shrinkage that
-    validation could have chosen does better by as much as transformers differ."""
-    given = {split: (field(e).double().numpy(), e.read.numpy()) for split, e in cortex.splits().items()}
+    """0.419, as in the docs; without shrinkage and validation a first try had 0.4375. No other
+    shrinkage that validation could have chosen does better by as much as transformers differ."""
+    given = {
+        split: (field(e).double().numpy(), e.read.numpy()) for split, e in cortex.splits().items()
+    }
     often = cortex._often_masked("valid", given["valid"][0])
     found, shrinkage = analysis.linear_gaussian(given["train"][0], often, given["test"])
     truth = np.take_along_axis(*given["test"], axis=1)
@@ -109,13 +126,16 @@ def test_a_band_pass_knows_the_seconds_of_the_people_of_the_project_only(hcp, co
 
 
 def test_spins_of_centroids_are_near_those_of_the_sphere(cortex) -> None:
-    """Where no sphere is known: distances are kept as well, and the null is the same but for its own spread."""
+    """Where no sphere is known: distances are kept as well, and the null is the same but for its
+    own spread."""
     centroids, left = cortex.regions.centroids, cortex.regions.centroids[:, 0] < 0
     apart, pairs = np.linalg.norm(centroids[:, None] - centroids, axis=-1), np.triu_indices(100, 1)
     kept, nulls = [], []
     for sphere in (cortex.regions.sphere, onto_sphere(centroids, left)):
         orders = analysis.spin_orders(sphere, ~left, 200, np.random.default_rng(0))
-        kept.append(np.mean([np.corrcoef(apart[pairs], apart[np.ix_(o, o)][pairs])[0, 1] for o in orders]))
+        kept.append(
+            np.mean([np.corrcoef(apart[pairs], apart[np.ix_(o, o)][pairs])[0, 1] for o in orders])
+        )
         nulls.append(analysis.label_test(cortex.fc("train"), cortex.networks, orders)[1])
     assert min(kept) > 0.4
     assert kept[1] == pytest.approx(kept[0], abs=0.1)
@@ -125,9 +145,20 @@ def test_spins_of_centroids_are_near_those_of_the_sphere(cortex) -> None:
 
 def test_what_linear_methods_make_of_the_brain_is_measured_as_a_table_is(cortex) -> None:
     found = cortex.baselines()
-    for name in ("correlations of the training data, rows as a table", "principal components of the training data"):
-        assert found[name]["table/modularity"] > found["correlations of the training data"]["table/modularity"]
-        assert {"table/spatial_p", "table/kmeans_ari", "table/louvain_ari", "table/fc_test"} <= found[name].keys()
+    for name in (
+        "correlations of the training data, rows as a table",
+        "principal components of the training data",
+    ):
+        assert (
+            found[name]["table/modularity"]
+            > found["correlations of the training data"]["table/modularity"]
+        )
+        assert {
+            "table/spatial_p",
+            "table/kmeans_ari",
+            "table/louvain_ari",
+            "table/fc_test",
+        } <= found[name].keys()
 
 
 def test_aal2_left_and_right_stand_in_turn(aal) -> None:
@@ -142,7 +173,9 @@ def test_aal2_left_and_right_stand_in_turn(aal) -> None:
 
 def test_networks_of_aal2_come_from_training_data_only(aal) -> None:
     before = aal.networks.copy()
-    other = make_task(RunConfig.from_dict({"task": "fmri", "data": {"dataset": "hcp-aal2", "split": "scanner"}}))
+    other = make_task(
+        RunConfig.from_dict({"task": "fmri", "data": {"dataset": "hcp-aal2", "split": "scanner"}})
+    )
     values, group = other._fields["test"]
     other._fields["test"] = (values[::-1] * 3, group)
     assert np.array_equal(other.networks, before)

@@ -1,4 +1,5 @@
-"""One's own data: every format gives the same series, and what cannot be used is refused in one sentence."""
+"""One's own data: every format gives the same series, and what cannot be used is refused in one
+sentence."""
 
 from __future__ import annotations
 
@@ -36,14 +37,20 @@ def cifti(path: Path, series: np.ndarray) -> None:
     names = [f"p{i}" for i in range(series.shape[1])]
     voxels = [np.array([[i, 0, 0]]) for i in range(series.shape[1])]
     parcels = nibabel.cifti2.ParcelsAxis(
-        names, voxels, [{} for _ in names], affine=np.eye(4), volume_shape=(series.shape[1], 1, 1), nvertices={}
+        names,
+        voxels,
+        [{} for _ in names],
+        affine=np.eye(4),
+        volume_shape=(series.shape[1], 1, 1),
+        nvertices={},
     )
     axes = (nibabel.cifti2.SeriesAxis(0, 0.72, len(series)), parcels)
     nibabel.save(nibabel.Cifti2Image(series, header=axes), path)
 
 
 def image(path: Path, atlas: Path, series: np.ndarray) -> None:
-    """A 4D image in which region r is four voxels whose mean is its series, and the atlas of the regions."""
+    """A 4D image in which region r is four voxels whose mean is its series, and the atlas of the
+    regions."""
     nibabel = pytest.importorskip("nibabel")
     pytest.importorskip("nilearn")
     t, n = series.shape
@@ -55,7 +62,9 @@ def image(path: Path, atlas: Path, series: np.ndarray) -> None:
     nibabel.save(nibabel.Nifti1Image(labels, np.eye(4)), atlas)
 
 
-@pytest.mark.parametrize("kind", ["npy", "npy-turned", "npz", "csv", "csv-plain", "tsv", "mat", "mat-turned"])
+@pytest.mark.parametrize(
+    "kind", ["npy", "npy-turned", "npz", "csv", "csv-plain", "tsv", "mat", "mat-turned"]
+)
 def test_every_format_gives_the_same_series(kind: str, tmp_path: Path, series: np.ndarray) -> None:
     end, _, variant = kind.partition("-")
     name = "sub-01_task-rest_timeseries.tsv" if end == "tsv" else f"run.{end}"
@@ -76,7 +85,9 @@ def test_cifti_knows_its_own_orientation(tmp_path: Path, series: np.ndarray) -> 
     assert load_series(tmp_path / "run.ptseries.nii").values == pytest.approx(series, rel=1e-5)
 
 
-def test_a_4d_image_through_an_atlas_is_kept_in_the_cache(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
+def test_a_4d_image_through_an_atlas_is_kept_in_the_cache(
+    tmp_path: Path, series: np.ndarray, monkeypatch
+) -> None:
     monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
     path, atlas = tmp_path / "bold.nii.gz", tmp_path / "atlas.nii.gz"
     image(path, atlas, series)
@@ -94,37 +105,59 @@ def test_the_orientation_is_asked_for_when_it_is_not_plain(tmp_path: Path) -> No
         load_series(tmp_path / "run.npy")
     assert load_series(tmp_path / "run.npy", "time-first").values.shape == (100, 90)
     assert load_series(tmp_path / "run.npy", "regions-first").values.shape == (90, 100)
-    assert load_series(tmp_path / "run.npy", regions=100).values.shape == (90, 100), "the number of labels tells"
+    assert load_series(tmp_path / "run.npy", regions=100).values.shape == (90, 100), (
+        "the number of labels tells"
+    )
     np.save(tmp_path / "short.npy", np.zeros((150, 400)))
-    with pytest.raises(InputError, match=r"150 × 400 .* --orientation"):  # a short scan of a fine parcellation?
+    with pytest.raises(
+        InputError, match=r"150 × 400 .* --orientation"
+    ):  # a short scan of a fine parcellation?
         load_series(tmp_path / "short.npy")
-    for shape in ((300, 1056), (40, 100)):  # a parcellation of 1056 regions; 40 regions, or too short a scan
+    for shape in (
+        (300, 1056),
+        (40, 100),
+    ):  # a parcellation of 1056 regions; 40 regions, or too short a scan
         np.save(tmp_path / "short.npy", np.zeros(shape))
         with pytest.raises(InputError, match="--orientation"):
             load_series(tmp_path / "short.npy")
     np.save(tmp_path / "long.npy", np.zeros((100, 1200)))
     assert load_series(tmp_path / "long.npy").values.shape == (1200, 100)
     table(tmp_path / "run.csv", square, ",")
-    assert load_series(tmp_path / "run.csv").values.shape == (100, 90), "names say that columns are regions"
+    assert load_series(tmp_path / "run.csv").values.shape == (100, 90), (
+        "names say that columns are regions"
+    )
     turned = load_series(tmp_path / "run.csv", "regions-first")
-    assert (turned.values.shape, turned.names) == ((90, 100), ()), "unless they are said to be volumes"
+    assert (turned.values.shape, turned.names) == ((90, 100), ()), (
+        "unless they are said to be volumes"
+    )
     with pytest.raises(InputError, match="a folder; name its files"):
         load_series(tmp_path)
 
 
-def test_names_are_read_and_tables_are_as_programs_save_them(tmp_path: Path, series: np.ndarray) -> None:
+def test_names_are_read_and_tables_are_as_programs_save_them(
+    tmp_path: Path, series: np.ndarray
+) -> None:
     names = tuple(f"region{i}" for i in range(REGIONS))
     table(tmp_path / "run.tsv", series, "\t")
     assert load_series(tmp_path / "run.tsv").names == names
     cifti(tmp_path / "run.ptseries.nii", series)
-    assert load_series(tmp_path / "run.ptseries.nii").names == tuple(f"p{i}" for i in range(REGIONS))
+    assert load_series(tmp_path / "run.ptseries.nii").names == tuple(
+        f"p{i}" for i in range(REGIONS)
+    )
     table(tmp_path / "plain.csv", series, ",", names=False)
     plain = (tmp_path / "plain.csv").read_text()
     (tmp_path / "mark.csv").write_text("\ufeff" + plain, encoding="utf-8")
-    assert load_series(tmp_path / "mark.csv").values.shape == series.shape, "a byte order mark is no name"
+    assert load_series(tmp_path / "mark.csv").values.shape == series.shape, (
+        "a byte order mark is no name"
+    )
     (tmp_path / "counted.csv").write_text(",".join(map(str, range(REGIONS))) + "\n" + plain)
-    assert load_series(tmp_path / "counted.csv").values.shape == series.shape, "numbers of columns are no volume"
-    for heads in (names, tuple(map(str, range(REGIONS)))):  # as pandas saves a frame, its index in front
+    assert load_series(tmp_path / "counted.csv").values.shape == series.shape, (
+        "numbers of columns are no volume"
+    )
+    for heads in (
+        names,
+        tuple(map(str, range(REGIONS))),
+    ):  # as pandas saves a frame, its index in front
         rows = [f"{i},{row}" for i, row in enumerate(plain.splitlines())]
         (tmp_path / "frame.csv").write_text("\n".join([",".join(["", *heads]), *rows]))
         found = load_series(tmp_path / "frame.csv")
@@ -140,7 +173,9 @@ def test_names_are_read_and_tables_are_as_programs_save_them(tmp_path: Path, ser
     assert load_series(tmp_path / "renamed.npz").values == pytest.approx(series)
 
 
-def test_seconds_a_volume_are_read_where_files_say_them(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
+def test_seconds_a_volume_are_read_where_files_say_them(
+    tmp_path: Path, series: np.ndarray, monkeypatch
+) -> None:
     nibabel = pytest.importorskip("nibabel")
     monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
     cifti(tmp_path / "run.ptseries.nii", series)
@@ -154,12 +189,17 @@ def test_seconds_a_volume_are_read_where_files_say_them(tmp_path: Path, series: 
         for _ in range(2):  # the second time from the cache
             found = load_series(tmp_path / f"{unit}.nii", atlas=str(tmp_path / "atlas.nii")).seconds
             assert found == (None if seconds is None else pytest.approx(seconds))
-    files = {"train_files": str(tmp_path / "run.ptseries.nii"), "test_files": str(tmp_path / "run.ptseries.nii")}
-    with pytest.raises(InputError, match=r"0\.72 s a volume by its header, not 2"):
+    files = {
+        "train_files": str(tmp_path / "run.ptseries.nii"),
+        "test_files": str(tmp_path / "run.ptseries.nii"),
+    }
+    with pytest.raises(InputError, match=r"0\.72 s per volume by its header, not 2"):
         load_runs(own(tmp_path, repetition_time=2.0, **files))
 
 
-def test_images_that_do_not_cover_the_atlas_or_have_holes(tmp_path: Path, series: np.ndarray, monkeypatch) -> None:
+def test_images_that_do_not_cover_the_atlas_or_have_holes(
+    tmp_path: Path, series: np.ndarray, monkeypatch
+) -> None:
     nibabel = pytest.importorskip("nibabel")
     monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
     path, atlas = tmp_path / "bold.nii.gz", tmp_path / "atlas.nii.gz"
@@ -167,7 +207,8 @@ def test_images_that_do_not_cover_the_atlas_or_have_holes(tmp_path: Path, series
     whole = np.asarray(nibabel.load(path).dataobj)
     nibabel.save(nibabel.Nifti1Image(whole[:-2], np.eye(4)), tmp_path / "part.nii.gz")
     with pytest.raises(
-        InputError, match=r"part\.nii\.gz: does not cover 2 regions of the atlas, the first with label 8"
+        InputError,
+        match=r"part\.nii\.gz: does not cover 2 regions of the atlas, the first with label 8",
     ):
         load_series(tmp_path / "part.nii.gz", atlas=str(atlas))
     whole[3, 0, 0, 5] = np.nan
@@ -184,12 +225,18 @@ def test_images_that_do_not_cover_the_atlas_or_have_holes(tmp_path: Path, series
 @pytest.mark.parametrize(
     ("name", "content", "word"),
     [
-        ("x.npy", b"not numpy", "NumPy"), ("x.npz", b"PK\x03\x04cut", "NumPy"), ("x.mat", b"not matlab", "MATLAB"),
-        ("x.csv", b"", "empty"), ("x.csv", b"a,b\n1,2\n3\n", "line 3"), ("x.csv", b"1,2\n3,four\n", "'four'"),
-        ("x.tsv", b"a\tb\n", "no numbers"), ("x.ptseries.nii", b"not nifti", "CIFTI"), ("x.xlsx", b"", "expected .npy"),
+        ("x.npy", b"not numpy", "NumPy"),
+        ("x.npz", b"PK\x03\x04cut", "NumPy"),
+        ("x.mat", b"not matlab", "MATLAB"),
+        ("x.csv", b"", "empty"),
+        ("x.csv", b"a,b\n1,2\n3\n", "line 3"),
+        ("x.csv", b"1,2\n3,four\n", "'four'"),
+        ("x.tsv", b"a\tb\n", "no numbers"),
+        ("x.ptseries.nii", b"not nifti", "CIFTI"),
+        ("x.xlsx", b"", "expected .npy"),
         ("x.csv", b"\xff\xfe\x00", "text"),
     ],
-)  # fmt: skip
+)
 def test_unreadable_files(name: str, content: bytes, word: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=word) as refusal:
@@ -224,7 +271,10 @@ def test_a_mat_file_without_a_matrix(tmp_path: Path) -> None:
 
 
 def own(tmp_path: Path, **more: object) -> Config:
-    given = {"train_files": str(tmp_path / "train*.npy"), "test_files": str(tmp_path / "test.npy")} | more
+    given = {
+        "train_files": str(tmp_path / "train*.npy"),
+        "test_files": str(tmp_path / "test.npy"),
+    } | more
     return Config(dataset="files", **given)  # type: ignore[arg-type]
 
 
@@ -250,7 +300,9 @@ def test_own_files_make_a_task(runs: Path) -> None:
     assert task.positions.axes == 3
     blind = make_task(_run_config(own(runs)))
     assert blind.positions.axes == 1
-    assert len(set(blind.truth().labels["network"].tolist())) > 1, "communities of the training data"
+    assert len(set(blind.truth().labels["network"].tolist())) > 1, (
+        "communities of the training data"
+    )
 
 
 def _run_config(data: Config):
@@ -279,13 +331,29 @@ def broken(series: np.ndarray, how: str) -> np.ndarray:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("nan", r"train2\.npy: region 5 .* not finite"), ("constant", r"train2\.npy: region 3 is constant"),
+        (
+            "nan",
+            r"train2\.npy: "
+            r"region 5 .* not finite",
+        ),
+        ("constant", r"train2\.npy: region 3 is constant"),
         ("duplicate", r"train2\.npy: region 2 and region 7 are duplicates"),
         ("mirrored", r"train2\.npy: region 2 and region 7 are duplicates"),
-        ("short", r"train2\.npy: 30 volumes; at least 50"), ("regions", r"train2\.npy: 8 regions; .*train1\.npy has 9"),
+        (
+            "short",
+            r"train2\.npy: 30 "
+            r"volumes; at least 50",
+        ),
+        (
+            "regions",
+            r"train2\.npy: 8 regions; .*train1\.npy "
+            r"has 9",
+        ),
     ],
-)  # fmt: skip
-def test_series_that_cannot_be_used_are_refused_before_training(how: str, words: str, runs: Path) -> None:
+)
+def test_series_that_cannot_be_used_are_refused_before_training(
+    how: str, words: str, runs: Path
+) -> None:
     np.save(runs / "train2.npy", broken(np.load(runs / "train2.npy"), how))
     with pytest.raises(InputError, match=words) as refusal:
         load_runs(own(runs))
@@ -309,7 +377,9 @@ def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
     with pytest.raises(InputError, match="tested on as well"):
         load_runs(own(runs, test_files=str(runs / ".." / runs.name / "train1.npy")))
     np.save(runs / "copy.npy", np.load(runs / "train1.npy"))
-    with pytest.raises(InputError, match=r"copy\.npy: the same time series as .*train1\.npy; .* tested on as well"):
+    with pytest.raises(
+        InputError, match=r"copy\.npy: the same time series as .*train1\.npy; .* tested on as well"
+    ):
         load_runs(own(runs, test_files=str(runs / "copy.npy")))
     twice = f"{runs / 'train1.npy'};{runs / 'train*.npy'}"
     with pytest.raises(InputError, match=r"train1\.npy: .* each is needed once"):
@@ -327,7 +397,9 @@ def test_labels_and_files_that_do_not_fit(runs: Path) -> None:
 
 def test_centroids_are_spun_where_there_are_enough(runs: Path) -> None:
     (runs / "nets.txt").write_text("a\n" * 4 + "b\n" * 5)
-    (runs / "xyz.txt").write_text("\n".join(f"{(-1) ** i * (i + 1)} {i * i} {-i}" for i in range(REGIONS)))
+    (runs / "xyz.txt").write_text(
+        "\n".join(f"{(-1) ** i * (i + 1)} {i * i} {-i}" for i in range(REGIONS))
+    )
     about = {"networks": str(runs / "nets.txt"), "centroids": str(runs / "xyz.txt")}
     orders = make_task(_run_config(own(runs, **about))).spatial_orders()
     left = np.arange(REGIONS) % 2 == 1
@@ -364,14 +436,19 @@ def test_other_contents_under_the_same_names_are_another_run(runs: Path, tmp_pat
     load_model(first.folder)
     (runs / "nets.txt").write_text("a\n" * 4 + "b\n" * 5)
     named = [
-        make_task(_run_config(own(runs, **more))).config.contents for more in ({}, {"networks": str(runs / "nets.txt")})
+        make_task(_run_config(own(runs, **more))).config.contents
+        for more in ({}, {"networks": str(runs / "nets.txt")})
     ]
-    assert len({first.config.data.contents, *named}) == 2, "what describes the regions counts as well"
+    assert len({first.config.data.contents, *named}) == 2, (
+        "what describes the regions counts as well"
+    )
 
 
 def test_a_sweep_reads_files_once(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    monkeypatch.setattr(datasets, "load_series", lambda path, *more: seen.append(path) or load_series(path, *more))
+    monkeypatch.setattr(
+        datasets, "load_series", lambda path, *more: seen.append(path) or load_series(path, *more)
+    )
     configs = grid(_run_config(own(runs)), [], {"sigma": [0.1, 1.0, 2.0]}, seeds=2)
     assert len(configs) == 6
     assert sorted(path.name for path in seen) == ["test.npy", "train1.npy", "train2.npy"]
@@ -383,11 +460,15 @@ def test_regions_must_be_the_same_in_every_file(runs: Path, series: np.ndarray) 
     turned = "\t".join(reversed(names.split("\t")))
     (runs / "two.tsv").write_text("\n".join([turned, *(row + "1" for row in rows)]))
     config = own(runs, train_files=str(runs / "one.tsv"), test_files=str(runs / "two.tsv"))
-    with pytest.raises(InputError, match=r"two\.tsv: region 1 \(region8\) is region 1 \(region0\) in .*one\.tsv"):
+    with pytest.raises(
+        InputError, match=r"two\.tsv: region 1 \(region8\) is region 1 \(region0\) in .*one\.tsv"
+    ):
         load_runs(config)
     table(runs / "alone.csv", series[:, :1], ",")
     with pytest.raises(InputError, match="at least two"):
-        load_runs(own(runs, train_files=str(runs / "alone.csv"), test_files=str(runs / "alone.csv")))
+        load_runs(
+            own(runs, train_files=str(runs / "alone.csv"), test_files=str(runs / "alone.csv"))
+        )
 
 
 def test_confounds_beside_a_run(tmp_path: Path) -> None:
@@ -403,7 +484,9 @@ def test_confounds_beside_a_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected one file"):
         load_confounds(run, "*_motion.tsv", 4)
     for other in ("sub-03_task-rest_bold.npy", "sub-0_bold.npy", "sub-02_task-faces_bold.npy"):
-        with pytest.raises(InputError, match=f"{other}: expected one file of its confounds .* found none"):
+        with pytest.raises(
+            InputError, match=f"{other}: expected one file of its confounds .* found none"
+        ):
             load_confounds(tmp_path / other, "*_confounds.tsv", 4)
     (tmp_path / "motion.tsv").write_text("1\n2\n3\n4\n")
     assert load_confounds(run, "motion.tsv", 4).tolist() == [[1], [2], [3], [4]], "named, so meant"
@@ -411,7 +494,9 @@ def test_confounds_beside_a_run(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="no pattern"):
             load_confounds(run, pattern, 4)
     (tmp_path / "sub-02_task-rest_confounds.tsv").write_text("dx\twho\n\t2\n1\t2\n")
-    assert load_confounds(run, "*_confounds.tsv", 2).tolist() == [[0, 2], [1, 2]], "an empty first cell counts as 0"
+    assert load_confounds(run, "*_confounds.tsv", 2).tolist() == [[0, 2], [1, 2]], (
+        "an empty first cell counts as 0"
+    )
 
 
 OWN = {"dataset": "files", "train_files": "a.npy", "test_files": "b.npy"}
@@ -420,13 +505,18 @@ OWN = {"dataset": "files", "train_files": "a.npy", "test_files": "b.npy"}
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"mask": 0.0}, "mask"), ({"valid_share": 0.9}, "valid_share"), ({"low_pass": -0.1}, "low_pass"),
-        ({"high_pass": 0.1, "low_pass": 0.05}, "below low_pass"), ({"dataset": "files"}, "--train-files"),
-        ({"atlas": "x.nii"}, "--dataset files"), ({"repetition_time": 0.0}, "repetition_time"),
-        ({"repetition_time": float("inf")}, "repetition_time"), ({**OWN, "split": "subject"}, "--test-files says"),
+        ({"mask": 0.0}, "mask"),
+        ({"valid_share": 0.9}, "valid_share"),
+        ({"low_pass": -0.1}, "low_pass"),
+        ({"high_pass": 0.1, "low_pass": 0.05}, "below low_pass"),
+        ({"dataset": "files"}, "--train-files"),
+        ({"atlas": "x.nii"}, "--dataset files"),
+        ({"repetition_time": 0.0}, "repetition_time"),
+        ({"repetition_time": float("inf")}, "repetition_time"),
+        ({**OWN, "split": "subject"}, "--test-files says"),
         ({"repetition_time": 2.0}, "0.72 for hcp-schaefer100"),
     ],
-)  # fmt: skip
+)
 def test_bad_settings(change: dict[str, object], word: str) -> None:
     with pytest.raises(InputError, match=word):
         Config(**change)  # type: ignore[arg-type]

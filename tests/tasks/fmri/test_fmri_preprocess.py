@@ -55,9 +55,13 @@ def test_a_filter_goes_by_the_seconds_of_each_run() -> None:
     config = Config(low_pass=0.3)
     with pytest.raises(InputError, match=r"slow\.npy: low_pass must lie below 0\.2 Hz"):
         preprocess(series(), None, config, "slow.npy", 2.5)
-    with pytest.raises(InputError, match=r"a\.npy: a filter needs the seconds .* --repetition-time"):
+    with pytest.raises(
+        InputError, match=r"a\.npy: a filter needs the seconds .* --repetition-time"
+    ):
         preprocess(series(), None, config, "a.npy")
-    assert not np.allclose(preprocess(series(), None, config, "a", 0.5), preprocess(series(), None, config, "a", 1.0))
+    assert not np.allclose(
+        preprocess(series(), None, config, "a", 0.5), preprocess(series(), None, config, "a", 1.0)
+    )
 
 
 def test_confounds_are_gone_afterwards_also_with_a_filter() -> None:
@@ -66,14 +70,18 @@ def test_confounds_are_gone_afterwards_also_with_a_filter() -> None:
     x = series() + motion @ rng.normal(size=(2, 4)) * 5
     for config in (Config(), Config(high_pass=0.01, low_pass=0.1)):
         clean = preprocess(x, motion, config, seconds=0.72)
-        left = preprocess(motion, None, Config(high_pass=config.high_pass, low_pass=config.low_pass), seconds=0.72)
+        left = preprocess(
+            motion, None, Config(high_pass=config.high_pass, low_pass=config.low_pass), seconds=0.72
+        )
         correlation = np.corrcoef(np.concatenate([clean, left], 1).T)[:4, 4:]
         assert np.abs(correlation).max() < 1e-6
 
 
 def test_the_global_signal_is_gone_afterwards() -> None:
     x = series() + np.random.default_rng(4).normal(size=(TIME, 1)) * 10
-    before, after = (np.corrcoef(preprocess(x, None, Config(global_signal=g)).T)[0, 1] for g in (False, True))
+    before, after = (
+        np.corrcoef(preprocess(x, None, Config(global_signal=g)).T)[0, 1] for g in (False, True)
+    )
     assert before > 0.8
     assert after < 0.1
 

@@ -1,4 +1,5 @@
-"""A plain solver and classifier of order-4 puzzles, from the words of the rules: lists, sets and loops, no bits.
+"""A plain solver and classifier of order-4 puzzles, from the words of the rules: lists, sets and
+loops, no bits.
 
 It shares nothing with the library, which is compared with it. Cells are a list of 16, 0 blank.
 """
@@ -35,11 +36,14 @@ def completable(cells: list[int]) -> bool:
 
 def solve(cells: list[int], probe: int) -> set[int]:
     """All symbols that some completion has at the probe."""
-    return {s for s in can_take(cells, probe) if completable([*cells[:probe], s, *cells[probe + 1 :]])}
+    return {
+        s for s in can_take(cells, probe) if completable([*cells[:probe], s, *cells[probe + 1 :]])
+    }
 
 
 def settle(cells: list[int], cell: int) -> tuple[int, int] | None:
-    """Number of vectors of the simplest rule that settles an empty cell, and the symbol; None if none does."""
+    """Number of vectors of the simplest rule that settles an empty cell, and the symbol; None if
+    none does."""
     row, column = seen(cells, row_of(cell)), seen(cells, column_of(cell))
     for line in (row, column):
         if len(line) == 3:
@@ -55,7 +59,8 @@ def settle(cells: list[int], cell: int) -> tuple[int, int] | None:
 
 
 def classify(cells: list[int], probe: int) -> tuple[int, int, bool, int]:
-    """Vectors, steps, whether the answer is unique, and the answer, as in the library's `Classes`."""
+    """Vectors, steps, whether the answer is unique, and the answer, as in the library's
+    `Classes`."""
     possible = solve(cells, probe)
     if len(possible) != 1:
         return 0, 0, False, 0

@@ -1,4 +1,5 @@
-"""Boards, solver and classifier against the plain reference, and under the symmetries of the task."""
+"""Boards, solver and classifier against the plain reference, and under the symmetries of the
+task."""
 
 from __future__ import annotations
 
@@ -11,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placecell.errors import InputError
-from placecell.tasks.latin_square import boards, canonical, check_puzzle, classify, decode, encode, solve, squares
+from placecell.tasks.latin_square import (
+    boards,
+    canonical,
+    check_puzzle,
+    classify,
+    decode,
+    encode,
+    solve,
+    squares,
+)
 
 
 def random_puzzles(n: int, seed: int, few: float = 0.1, many: float = 0.8):
@@ -29,7 +39,9 @@ def puzzles(draw):
     square = decode(squares()[draw(st.integers(0, 575))]).tolist()
     kept = draw(st.lists(st.booleans(), min_size=16, max_size=16))
     probe = draw(st.integers(0, 15))
-    return [s if k and i != probe else 0 for i, (s, k) in enumerate(zip(square, kept, strict=True))], probe
+    return [
+        s if k and i != probe else 0 for i, (s, k) in enumerate(zip(square, kept, strict=True))
+    ], probe
 
 
 def as_tuple(found) -> tuple[int, int, bool, int]:
@@ -68,7 +80,8 @@ def test_bulk_agrees_with_the_reference():
     assert list(zip(*(a.tolist() for a in found), strict=True)) == expected
     for c, p, s in zip(cells[:1500].tolist(), probe.tolist(), possible, strict=False):
         assert plain.solve(c, p) == set(np.flatnonzero(s) + 1)
-    # The sample has every case: all six conditions, answers that are not unique, answers that take more.
+    # The sample has every case: all six conditions, answers that are not unique, answers that take
+    # more.
     assert {e[:3] for e in expected} == {
         *((v, s, True) for v in (1, 2, 3) for s in (1, 2)),
         (0, 0, False),
@@ -87,7 +100,11 @@ def test_any_puzzle_agrees_with_the_reference(puzzle):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 4), min_size=15, max_size=15).map(lambda rest: [0, *rest]))
 def test_arbitrary_cells_are_solved_or_refused(cells):
-    lines = [[cells[i] for i in line(4 * k + k)] for k in range(4) for line in (plain.row_of, plain.column_of)]
+    lines = [
+        [cells[i] for i in line(4 * k + k)]
+        for k in range(4)
+        for line in (plain.row_of, plain.column_of)
+    ]
     repeated = any(line.count(s) > 1 for line in lines for s in (1, 2, 3, 4))
     if repeated:
         with pytest.raises(InputError, match="is repeated in"):
@@ -106,7 +123,11 @@ def test_symmetries_leave_the_class_unchanged(seed):
     rng = np.random.default_rng(seed)
     grid, where = cells.reshape(-1, 4, 4), np.zeros((2000, 4, 4), bool)
     where.reshape(-1, 16)[np.arange(2000), probe] = True
-    rows, columns, names = rng.permutation(4), rng.permutation(4), np.array([0, *(rng.permutation(4) + 1)])
+    rows, columns, names = (
+        rng.permutation(4),
+        rng.permutation(4),
+        np.array([0, *(rng.permutation(4) + 1)]),
+    )
     for move in (lambda g: g.transpose(0, 2, 1), lambda g: g[:, rows], lambda g: g[:, :, columns]):
         moved = classify(move(grid), move(where).reshape(-1, 16).argmax(1))
         assert all((a == b).all() for a, b in zip(found, moved, strict=True))
@@ -189,7 +210,11 @@ def test_bad_arrays():
     good = np.zeros((3, 16), int)
     for cells, probe, message in [
         (np.where(np.arange(48).reshape(3, 16) == 20, 5, good), 0, "row 1: cell 5 holds 5"),
-        (np.where(np.arange(48).reshape(3, 16) == 32, 1, good), 0, "row 2: the probe, cell 1, is itself given"),
+        (
+            np.where(np.arange(48).reshape(3, 16) == 32, 1, good),
+            0,
+            "row 2: the probe, cell 1, is itself given",
+        ),
         (good.astype(float), 0, "must be integers, found float64"),
         (good[:, :15], 0, "last axis of 16"),
         (good, 16, "from 0 to 15"),

@@ -35,9 +35,13 @@ def drawn():
 
 
 def test_the_reference_agrees(drawn):
-    found = zip(drawn.vectors.tolist(), drawn.steps.tolist(), itertools.repeat(True), drawn.answer.tolist())
+    found = zip(
+        drawn.vectors.tolist(), drawn.steps.tolist(), itertools.repeat(True), drawn.answer.tolist()
+    )
     givens = [[0 if s == 5 else s for s in c] for c in drawn.cells().tolist()]
-    assert [plain.classify(c, p) for c, p in zip(givens, drawn.probe.tolist(), strict=True)] == list(found)
+    assert [
+        plain.classify(c, p) for c, p in zip(givens, drawn.probe.tolist(), strict=True)
+    ] == list(found)
 
 
 def test_cells_mark_the_probe(drawn):
@@ -63,7 +67,9 @@ def test_balance(drawn):
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 25, 59])
-@pytest.mark.parametrize("conditions", [CONDITIONS, CONDITIONS[::2], CONDITIONS[3:4], CONDITIONS[:5]])
+@pytest.mark.parametrize(
+    "conditions", [CONDITIONS, CONDITIONS[::2], CONDITIONS[3:4], CONDITIONS[:5]]
+)
 def test_balance_up_to_rounding(n, conditions):
     drawn = generate(n, 0, conditions=conditions)
     index = [CONDITIONS.index(name) for name in conditions]
@@ -112,7 +118,10 @@ def test_splits_do_not_leak():
     assert {name: len(s) for name, s in sets.items()} == {"train": 1200, "valid": 300, "test": 601}
     names = [least_name(c) for s in sets.values() for c in s.cells().tolist()]
     assert len(set(names)) == 2101
-    assert all(differ(counts(s.condition, 6)) <= 1 and differ(counts(s.answer, 5)[1:]) <= 1 for s in sets.values())
+    assert all(
+        differ(counts(s.condition, 6)) <= 1 and differ(counts(s.answer, 5)[1:]) <= 1
+        for s in sets.values()
+    )
 
 
 def test_the_training_set_does_not_depend_on_later_sets():
@@ -125,7 +134,9 @@ def test_rare_kinds_are_kept_for_later_sets():
     # Only 36 × 16 puzzles of 1v2s have five givens.
     sets = split({"train": 280, "test": 140}, 0, conditions=["1v2s"], givens=(5, 5))
     assert (np.bitwise_count(sets["test"].givens) == 5).all()
-    with pytest.raises(InputError, match=r"'train': 300 puzzles of 1v2s wanted, at most 288 can be dealt"):
+    with pytest.raises(
+        InputError, match=r"'train': 300 puzzles of 1v2s wanted, at most 288 can be dealt"
+    ):
         split({"train": 300}, 0, conditions=["1v2s"], givens=(5, 5))
 
 
@@ -139,7 +150,9 @@ def test_min_distance_holds_by_brute_force():
         assert np.allclose(distances, nearest(sets[name].givens, sets["train"].givens))
         assert counts(sets[name].condition, 6) == [10] * 6
         assert counts(sets[name].answer, 5)[1:] == [15] * 4
-    assert min(nearest(generate(60, 1).givens, sets["train"].givens)) < 0.6  # it would not hold by itself
+    assert (
+        min(nearest(generate(60, 1).givens, sets["train"].givens)) < 0.6
+    )  # it would not hold by itself
 
 
 def test_nearest_of_none_and_of_empty_boards():
@@ -149,7 +162,9 @@ def test_nearest_of_none_and_of_empty_boards():
 
 
 def test_a_distance_out_of_reach_is_an_error():
-    with pytest.raises(InputError, match=r"'test': only \d+ of 60 puzzles were found at a distance of 0.9"):
+    with pytest.raises(
+        InputError, match=r"'test': only \d+ of 60 puzzles were found at a distance of 0.9"
+    ):
         split({"train": 600, "test": 60}, 0, min_distance=0.9)
 
 

@@ -1,4 +1,5 @@
-"""Loading the items used with people. The real file is not here: one of the same layout is made up."""
+"""Loading the items used with people. The real file is not here: one of the same layout is made
+up."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ import pytest
 from scipy.io import savemat
 
 from placecell.errors import InputError
-from placecell.tasks.latin_square import CONDITIONS, HUMAN_ACCURACY, HUMAN_OVERALL, generate, load_human, load_items
+from placecell.tasks.latin_square import (
+    CONDITIONS,
+    HUMAN_ACCURACY,
+    HUMAN_OVERALL,
+    generate,
+    load_human,
+    load_items,
+)
 
 HEADER = ",".join([*(f"c{i}" for i in range(1, 17)), "answer"])
 GOOD = "?,1,2,3" + ",0" * 12 + ",4"
@@ -53,7 +61,9 @@ def test_csv(tmp_path, task_data):
     assert plain.disagree == []
     assert (plain.published_condition == -1).all()
     assert (plain.puzzles.condition == np.repeat(range(6), 18)).all()
-    path.write_text(f"{HEADER},vectors,steps\n{GOOD},1,1\n\n{GOOD.replace('0', '').replace('4', '3')},3,2\n")
+    path.write_text(
+        f"{HEADER},vectors,steps\n{GOOD},1,1\n\n{GOOD.replace('0', '').replace('4', '3')},3,2\n"
+    )
     items = load_items(str(path))
     assert items.puzzles.answer.tolist() == [4, 4]
     assert items.disagree == [2]
@@ -132,7 +142,10 @@ def test_bad_csv_rows(tmp_path, line, message):
     [
         ("a,b\n1,2", "the header must be"),
         (HEADER, "no items follow"),
-        (f"{HEADER},vectors,steps\n{GOOD},4,1", "row 1: vectors are 1 to 3 and steps 1 or 2, found 4 and 1"),
+        (
+            f"{HEADER},vectors,steps\n{GOOD},4,1",
+            "row 1: vectors are 1 to 3 and steps 1 or 2, found 4 and 1",
+        ),
     ],
 )
 def test_bad_csv(tmp_path, text, message):
@@ -164,12 +177,18 @@ def test_human(tmp_path):
     [
         (["0.5"] * 107, "108 rows of accuracies were expected, found 107"),
         ([], "found 0"),
-        (["0.5"] * 50 + ["many"] + ["0.5"] * 57, "row 51: an accuracy is 0 to 1 or 0 to 100, found 'many'"),
+        (
+            ["0.5"] * 50 + ["many"] + ["0.5"] * 57,
+            "row 51: an accuracy is 0 to 1 or 0 to 100, found 'many'",
+        ),
         (["0.5"] * 50 + ["nan"] + ["0.5"] * 57, "row 51: .* found 'nan'"),
         (["0.5"] * 107 + ["101"], "row 108: .* found '101'"),
         (["0.5"] * 107 + ["-0.1"], "row 108: .* found '-0.1'"),
         (["1,0.5"] * 108, "2 columns without a header"),
-        (["item,correct"] + ["1,0.5"] * 108, "one named 'accuracy', was expected; found item, correct"),
+        (
+            ["item,correct"] + ["1,0.5"] * 108,
+            "one named 'accuracy', was expected; found item, correct",
+        ),
         (["item,accuracy"] + ["1"] * 108, "row 1: .* found ''"),
     ],
 )

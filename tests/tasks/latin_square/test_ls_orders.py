@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from placecell.errors import InputError
-from placecell.tasks.latin_square import decode, generate_order, random_square, solve, solve_order, squares
+from placecell.tasks.latin_square import (
+    decode,
+    generate_order,
+    random_square,
+    solve,
+    solve_order,
+    squares,
+)
 
 
 def all_squares(order: int) -> list[tuple[int, ...]]:
@@ -79,7 +86,9 @@ def test_puzzles(order):
     if order < 5:
         namings = [(0, *p, order + 1) for p in itertools.permutations(range(1, order + 1))]
         assert len({min(tuple(p[s] for s in c) for p in namings) for c in cells.tolist()}) == n
-    assert (generate_order(n, order, np.random.default_rng(5), givens=(0.3, 0.8)).cells() == cells).all()
+    assert (
+        generate_order(n, order, np.random.default_rng(5), givens=(0.3, 0.8)).cells() == cells
+    ).all()
     assert (generate_order(n, order, 6).cells() != cells).any()
 
 

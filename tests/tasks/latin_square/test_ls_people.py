@@ -41,7 +41,12 @@ def certain(answers: np.ndarray) -> np.ndarray:
 def test_a_perfect_model_is_right_everywhere_but_for_the_wrong_key(items_file: Path) -> None:
     items = load_items(items_file)
     found = compare(certain(items.puzzles.answer), items)
-    assert found.groups["all"] == {"items": 108, "model": 1.0, "published": pytest.approx(107 / 108), "people": 0.713}
+    assert found.groups["all"] == {
+        "items": 108,
+        "model": 1.0,
+        "published": pytest.approx(107 / 108),
+        "people": 0.713,
+    }
     assert found.groups["1v1s"]["published"] == pytest.approx(17 / 18)
     assert found.groups["3v2s"] == {"items": 18, "model": 1.0, "published": 1.0, "people": 0.434}
     assert found.notes["rows_whose_published_answer_is_not_possible"] == [5]
@@ -49,11 +54,15 @@ def test_a_perfect_model_is_right_everywhere_but_for_the_wrong_key(items_file: P
     assert found.notes["vectors_as_published"] == found.notes["steps_as_published"] == 108
 
 
-def test_wrong_answers_are_listed_and_agreement_with_people_is_a_rank_correlation(items_file: Path) -> None:
+def test_wrong_answers_are_listed_and_agreement_with_people_is_a_rank_correlation(
+    items_file: Path,
+) -> None:
     items = load_items(items_file)
     answers = items.puzzles.answer.copy()
     answers[[0, 107]] = answers[[0, 107]] % 4 + 1
-    sure = 0.3 + 0.7 * np.linspace(0, 1, 108)  # the model is surer of later items, and so are people
+    sure = 0.3 + 0.7 * np.linspace(
+        0, 1, 108
+    )  # the model is surer of later items, and so are people
     probability = np.where(certain(answers) > 0, sure[:, None], (1 - sure[:, None]) / 3)
     found = compare(probability, items, human=np.linspace(0, 1, 108))
     assert found.notes["rows_answered_wrong"] == [1, 108]
@@ -76,7 +85,10 @@ def test_evaluate_prints_the_model_beside_people(
     human = tmp_path / "human.csv"
     with human.open("w", newline="") as file:
         csv.writer(file).writerows([["accuracy"], *([i / 108] for i in range(108))])
-    assert call(["evaluate", trained, "--items", str(items_file), "--human", str(human), "--json"]) == 0
+    assert (
+        call(["evaluate", trained, "--items", str(items_file), "--human", str(human), "--json"])
+        == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert set(told["groups"]) == {*CONDITIONS, "all"}
     assert -1 <= told["notes"]["rank_correlation_with_people"] <= 1
@@ -86,7 +98,9 @@ def test_evaluate_prints_the_model_beside_people(
     assert "test/accuracy/3v2s" in capsys.readouterr().out
 
 
-def test_evaluate_refuses_what_it_cannot_read(trained: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_refuses_what_it_cannot_read(
+    trained: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = tmp_path / "other.mat"
     scipy.io.savemat(other, {"taskData": np.zeros((10, 3))})
     assert call(["evaluate", trained, "--items", str(other)]) == 2

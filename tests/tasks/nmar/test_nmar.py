@@ -21,7 +21,12 @@ def test_the_equation_step_by_step() -> None:
     x = rng.normal(0, 1, (2, 7))
     for t in range(BURN_IN + 3):
         shock = rng.normal(0, 0.5, (2, 7))
-        x = np.array([[np.tanh(sum(w[i, j] * s[j] for j in range(7))) for i in range(7)] for s in x]) + shock
+        x = (
+            np.array(
+                [[np.tanh(sum(w[i, j] * s[j] for j in range(7))) for i in range(7)] for s in x]
+            )
+            + shock
+        )
         if t >= BURN_IN:
             assert found[:, t - BURN_IN] == pytest.approx(x, abs=1e-9)
 
@@ -57,7 +62,7 @@ def test_from_15_to_360_nodes_the_modules_are_in_the_data(modules: str) -> None:
     data = {"modules": modules, "n_train": 2000, "n_valid": 20, "n_test": 20}
     task = make_task(RunConfig.from_dict({"task": "nmar", "data": data}))
     truth = task.truth()
-    assert task.n_tokens == sum(sizes(modules))
+    assert task.n_tokens == sum(sizes(task.config.modules))
     fc = task.fc("train")
     assert np.isfinite(fc).all()
     found = analysis.modules(fc, truth.labels["module"])
@@ -78,11 +83,18 @@ def test_bistable_so_not_gaussian() -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"modules": "5"}, "modules"), ({"modules": "axb"}, "modules"), ({"modules": "2x1"}, "modules"),
-        ({"noise": 0.0}, "noise"), ({"radius": -1.0}, "radius"), ({"mask": 1.0}, "mask"), ({"n_train": 1}, "n_train"),
-        ({"density": 2.0}, "density"), ({"length": 0}, "length"), ({"between": float("nan")}, "between"),
+        ({"modules": "5"}, "modules"),
+        ({"modules": "axb"}, "modules"),
+        ({"modules": "2x1"}, "modules"),
+        ({"noise": 0.0}, "noise"),
+        ({"radius": -1.0}, "radius"),
+        ({"mask": 1.0}, "mask"),
+        ({"n_train": 1}, "n_train"),
+        ({"density": 2.0}, "density"),
+        ({"length": 0}, "length"),
+        ({"between": float("nan")}, "between"),
     ],
-)  # fmt: skip
+)
 def test_bad_settings(change: dict[str, object], word: str) -> None:
     with pytest.raises(InputError, match=word):
         Config(**change)

@@ -1,4 +1,5 @@
-"""Runs of fMRI, read and checked: from the cache that `placecell fetch` fills, or from the user's own files."""
+"""Runs of fMRI, read and checked: from the cache that `placecell fetch` fills, or from the user's
+own files."""
 
 from __future__ import annotations
 
@@ -18,7 +19,15 @@ from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.loaders import LEAST_VOLUMES, load_confounds, load_series, numbers, words
 
 Array = NDArray[np.float64]
-YEO7 = ("Visual", "Somatomotor", "Dorsal attention", "Ventral attention", "Limbic", "Frontoparietal", "Default")
+YEO7 = (
+    "Visual",
+    "Somatomotor",
+    "Dorsal attention",
+    "Ventral attention",
+    "Limbic",
+    "Frontoparietal",
+    "Default",
+)
 SAME = 1e-6  # correlation this near to 1 makes two regions one
 
 
@@ -67,28 +76,41 @@ def load_regions(config: Config, n: int) -> Regions:
             npz(at / "ctx_parc-schaefer-100_desc-fc.npz"),
         )
     if config.dataset == "hcp-aal2":
-        return Regions(n, mirror=np.repeat(np.arange(n // 2), 2))  # the atlas lists left and right in turn
+        return Regions(
+            n, mirror=np.repeat(np.arange(n // 2), 2)
+        )  # the atlas lists left and right in turn
     networks: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
     centroids: Array | None = None
     if config.networks is not None:
         labels = words(Path(config.networks))
         if "" in labels:
-            raise InputError(f"{config.networks}: line {labels.index('') + 1} is empty; expected a label a region.")
+            raise InputError(
+                f"{config.networks}: line {labels.index('') + 1} is empty; expected a label a "
+                f"region."
+            )
         if len(labels) != n:
-            raise InputError(f"{config.networks}: {len(labels)} labels for {n} regions; expected one a region.")
+            raise InputError(
+                f"{config.networks}: {len(labels)} labels for {n} regions; expected one a region."
+            )
         kinds, networks = np.unique(labels, return_inverse=True)
         names = tuple(map(str, kinds))
         if len(names) < 2:
             raise InputError(
-                f"{config.networks}: every region has the label {labels[0]!r}; expected two networks or more."
+                f"{config.networks}: every region has the label {labels[0]!r}; expected two "
+                f"networks or more."
             )
     if config.centroids is not None:
         centroids = numbers(Path(config.centroids))
         if centroids.shape != (n, 3):
-            raise InputError(f"{config.centroids}: expected x, y, z for {n} regions, found {centroids.shape}.")
+            raise InputError(
+                f"{config.centroids}: expected x, y, z for {n} regions, found {centroids.shape}."
+            )
         if not np.isfinite(centroids).all() or len(np.unique(centroids, axis=0)) < n:
-            raise InputError(f"{config.centroids}: expected finite numbers, and a place of its own for each region.")
+            raise InputError(
+                f"{config.centroids}: expected finite numbers, and a place of its own for each "
+                f"region."
+            )
     return Regions(n, networks, names, centroids)
 
 
@@ -111,18 +133,26 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
     for run in named:
         other = [i for i in range(n) if run.regions[i] != named[0].regions[i]]
         if other:
-            raise InputError(f"{run.name}: {run.region(other[0])} is {named[0].region(other[0])} in {named[0].name}.")
+            raise InputError(
+                f"{run.name}: {run.region(other[0])} is {named[0].region(other[0])} in "
+                f"{named[0].name}."
+            )
     seen: dict[bytes, Run] = {}
     for run in every:
         first = seen.setdefault(run.series.tobytes(), run)
         if first is not run:
-            both = "a run to train on cannot be tested on as well" if run in runs["test"] else "each is needed once"
+            both = (
+                "a run to train on cannot be tested on as well"
+                if run in runs["test"]
+                else "each is needed once"
+            )
             raise InputError(f"{run.name}: the same time series as {first.name}; {both}.")
     return runs
 
 
 def check(run: Run) -> None:
-    """Refuse a run that nothing sensible can be learned from, naming its file and the region (counted from 1)."""
+    """Refuse a run that nothing sensible can be learned from, naming its file and the region
+    (counted from 1)."""
     series = run.series
     if series.shape[1] < 2:
         raise InputError(f"{run.name}: one region; at least two are needed.")
@@ -130,10 +160,14 @@ def check(run: Run) -> None:
         raise InputError(f"{run.name}: {len(series)} volumes; at least {LEAST_VOLUMES} are needed.")
     bad = np.flatnonzero(~np.isfinite(series).all(axis=0))
     if len(bad):
-        raise InputError(f"{run.name}: {run.region(bad[0])} has values that are not finite (NaN or infinite).")
+        raise InputError(
+            f"{run.name}: {run.region(bad[0])} has values that are not finite (NaN or infinite)."
+        )
     still = np.flatnonzero(series.std(axis=0) <= 1e-9 * np.abs(series).max(axis=0))
     if len(still):
-        raise InputError(f"{run.name}: {run.region(still[0])} is constant; leave it out or use another atlas.")
+        raise InputError(
+            f"{run.name}: {run.region(still[0])} is constant; leave it out or use another atlas."
+        )
     same = np.argwhere(np.triu(np.abs(np.corrcoef(series.T)), 1) > 1 - SAME)
     if len(same):
         one, two = (run.region(index) for index in same[0])
@@ -141,8 +175,8 @@ def check(run: Run) -> None:
 
 
 def digest(runs: Mapping[str, Sequence[Run]], regions: Regions) -> str:
-    """Twelve hexadecimal digits of all that was read, in single precision: an average of voxels may differ in its last
-    digits from one version of a library to the next."""
+    """Twelve hexadecimal digits of all that was read, in single precision: an average of voxels may
+    differ in its last digits from one version of a library to the next."""
     seen = hashlib.sha256()
     parts: list[NDArray[Any] | None] = [regions.networks, regions.centroids]
     for split, found in runs.items():
@@ -150,7 +184,9 @@ def digest(runs: Mapping[str, Sequence[Run]], regions: Regions) -> str:
             seen.update(repr((split, run.subject, run.regions)).encode())
             parts += [run.series, run.confounds]
     for part in parts:
-        seen.update(b"" if part is None else repr(part.shape).encode() + part.astype("<f4").tobytes())
+        seen.update(
+            b"" if part is None else repr(part.shape).encode() + part.astype("<f4").tobytes()
+        )
     return seen.hexdigest()[:12]
 
 
@@ -184,7 +220,9 @@ def _split(runs: Sequence[Run], dataset: str, by: str) -> dict[str, list[Run]]:
         found = ", ".join(values)
         raise InputError(f"dataset {dataset} cannot be split by {by}: it has one only ({found}).")
     if by == "subject":
-        runs = [run for run in runs if run.scanner == "HCP"]  # one thing at a time: people, not machines
+        runs = [
+            run for run in runs if run.scanner == "HCP"
+        ]  # one thing at a time: people, not machines
         values = sorted({run.subject for run in runs})
     held = set(values[-max(1, len(values) // 3) :]) if by == "subject" else set(values[1:])
     return {
@@ -193,13 +231,17 @@ def _split(runs: Sequence[Run], dataset: str, by: str) -> dict[str, list[Run]]:
     }
 
 
-def _own(config: Config, patterns: str | None) -> list[Run]:
+def _own(config: Config, patterns: Sequence[str] | None) -> list[Run]:
     found: list[Run] = []
     known = None if config.networks is None else len(words(Path(config.networks)))
-    for pattern in filter(None, (part.strip() for part in (patterns or "").split(";"))):
+    for pattern in filter(None, (part.strip() for part in patterns or ())):
         at = Path(pattern)
         try:
-            paths = [at] if at.exists() else sorted(Path(at.anchor or ".").glob(str(at.relative_to(at.anchor))))
+            paths = (
+                [at]
+                if at.exists()
+                else sorted(Path(at.anchor or ".").glob(str(at.relative_to(at.anchor))))
+            )
         except ValueError as error:
             raise InputError(f"{pattern}: not a pattern of file names ({error}).") from None
         if not paths:
@@ -208,8 +250,17 @@ def _own(config: Config, patterns: str | None) -> list[Run]:
             series, names, seconds = load_series(path, config.orientation, config.atlas, known)
             told = config.repetition_time
             if seconds is not None and told is not None and abs(seconds - told) > 0.01 * told:
-                raise InputError(f"{path}: {seconds:g} s a volume by its header, not {told:g} (--repetition-time).")
-            confounds = None if config.confounds is None else load_confounds(path, config.confounds, len(series))
+                raise InputError(
+                    f"{path}: {seconds:g} s per volume by its header, not {told:g} "
+                    f"(--repetition-time)."
+                )
+            confounds = (
+                None
+                if config.confounds is None
+                else load_confounds(path, config.confounds, len(series))
+            )
             subject = path.name.split("_")[0]
-            found.append(Run(str(path), subject, path.name, "own", series, confounds, names, seconds or told))
+            found.append(
+                Run(str(path), subject, path.name, "own", series, confounds, names, seconds or told)
+            )
     return found

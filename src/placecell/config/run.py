@@ -1,0 +1,365 @@
+"""Configuration: frozen dataclasses, TOML in and out, overrides, and the hash that names a run.
+
+A key is known by its own name alone (`sigma`, `heads`, `lr`), whichever section it stands in; a
+section that has a `name` is known by its own (`encoding` means `encoding.name`). A key of the task
+that is called like another is known with its section (`data.width`, beside `width` of the model),
+and every key may be given so (`model.width`, `encoding.name`). Standard library only, so that the
+command line can answer --help at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self, cast
+
+from placecell.config.toml import read_toml as read_toml
+from placecell.config.toml import write_toml
+from placecell.config.values import coerce, hold, inner, is_list, joined, separator_of
+from placecell.config.values import option as option  # for the Config of a task
+from placecell.errors import InputError, unknown
+from placecell.registry import TASKS
+
+
+@dataclass(frozen=True)
+class EncodingConfig:
+    """The positional encoding.
+
+    What is not set takes the encoding's default; what it does not read is cleared.
+    """
+
+    name: str = option("learnable", "positional encoding; `placecell list` shows all")
+    sigma: float | None = option(None, "standard deviation of the initial table", at_least=0)
+    axes: int | None = option(
+        None,
+        "coordinate axes; 1 reads the index of tokens that have more; left out: all",
+        at_least=1,
+    )
+    base: float | None = option(None, "base of the sinusoidal and rotary frequencies", above=1)
+    max_distance: int | None = option(
+        None,
+        "differences of position beyond this are clipped (relative)",
+        at_least=1,
+        at_most=65536,
+    )
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The encoder."""
+
+    width: int = option(64, "width d of the encoder", at_least=1, at_most=65536)
+    depth: int = option(4, "layers", at_least=1, at_most=1000)
+    heads: int = option(1, "attention heads; they share the width", at_least=1)
+    mlp_ratio: float = option(
+        4.0, "hidden width of the MLP as a multiple of the width", above=0, at_most=1000
+    )
+    norm: Literal["pre", "post"] = option("post", "layer norm before or after each block")
+    activation: Literal["gelu", "relu"] = option("relu", "activation of the MLP")
+    token_sigma: float = option(
+        0.25,
+        "standard deviation of what embeds the tokens, symbols or values, at the start",
+        above=0,
+    )
+    weight_scale: float | None = option(
+        None, "factor on the initial weights of the layers; left out: 1", above=0
+    )
+    output_scale: float | None = option(
+        None, "factor α on the outputs; large α with a small lr is lazy; left out: 1", above=0
+    )
+
+    def __post_init__(self) -> None:
+        hold(self)
+        if self.width % self.heads:
+            raise InputError(
+                f"the width must be divisible by the heads: width {self.width}, heads {self.heads}."
+            )
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """The optimizer and how long it runs."""
+
+    optimizer: Literal["adam", "adamw", "muon", "sgd"] = option(
+        "adam", "optimizer; sgd uses `momentum`, muon is adamw but for the matrices of the layers"
+    )
+    lr: float = option(1e-3, "learning rate", above=0)
+    pe_lr: float | None = option(
+        None, "learning rate of the positional encoding; left out: lr", at_least=0
+    )
+    steps: int = option(1000, "training steps", at_least=1)
+    batch_size: int = option(128, "samples a step", at_least=1)
+    warmup: int = option(0, "steps over which the learning rate rises from 0", at_least=0)
+    schedule: Literal["constant", "cosine"] = option(
+        "constant", "learning rate after the warm-up; cosine falls to 0"
+    )
+    clip: float | None = option(
+        None, "largest norm of the gradient; left out: no clipping", above=0
+    )
+    momentum: float = option(0.9, "momentum of sgd", at_least=0, below=1)
+    weight_decay: float = option(
+        0.0, "weight decay of everything but the positional encoding", at_least=0
+    )
+    pe_weight_decay: float = option(0.0, "weight decay of the positional encoding", at_least=0)
+    eval_every: int = option(100, "steps between evaluations", at_least=1)
+    eval_train: int = option(3000, "training samples scored in an evaluation, at most", at_least=1)
+    snapshots: Literal["none", "table", "weights"] = option(
+        "table",
+        "what is kept at steps 0, 1, 2, 4, … and the last: the encoding's table, all weights "
+        "too, or nothing",
+    )
+    patience: int | None = option(
+        None, "stop after this many evaluations without a lower loss; left out: never", at_least=1
+    )
+    patience_split: Literal["train", "valid"] = option(
+        "train", "the split whose loss `patience` watches"
+    )
+
+    def __post_init__(self) -> None:
+        hold(self)
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that decides a run's result.
+
+    Where it runs (device, threads, folder) is not part of it.
+    """
+
+    task: str
+    data: Any  # the task's own Config
+    encoding: EncodingConfig = field(default_factory=EncodingConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    seed: int = option(0, "seed of the run; the three below follow it unless given")
+    pe_seed: int | None = option(None, "seed of the positional encoding's initial table")
+    weights_seed: int | None = option(None, "seed of all other initial weights")
+    data_seed: int | None = option(None, "seed of the order of the training samples")
+    donor: str | None = option(
+        None, "name of a finished run in the same folder whose table is taken over"
+    )
+    donor_change: Literal["kept", "shuffled", "norms"] | None = option(
+        None, "the donor's table as it is, with its rows shuffled, or random rows of the same norms"
+    )
+
+    def __post_init__(self) -> None:
+        hold(self)
+        if not is_dataclass(self.data) or isinstance(self.data, type):
+            raise InputError(
+                f"data must be the Config of {self.task}, not {self.data!r}; from_dict reads "
+                f"plain values."
+            )
+        hold(self.data)  # for a task's Config that does not do it itself
+        if self.donor_change is not None and self.donor is None:
+            raise InputError("donor_change needs a donor.")
+
+    def seed_of(self, stream: Literal["pe", "weights", "data"]) -> int:
+        """The seed of one of the three streams of random numbers."""
+        own: int | None = getattr(self, f"{stream}_seed")
+        return self.seed if own is None else own
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "the configuration") -> Self:
+        """A configuration from nested plain values; unknown keys and wrong types are refused."""
+
+        task = values.get("task")
+        if not isinstance(task, str):
+            raise InputError(f"{where}: `task` must name a task, found {task!r}.")
+        return _from_dict(cls, values, where, {"data": TASKS.config_class(task)})
+
+    def to_dict(self, *, join: bool = False) -> dict[str, Any]:
+        """Nested plain values; what is None (not set, not read) is left out.
+
+        Parameters
+        ----------
+        join
+            Give a list as one text, as a flag does (`"10+20+30"`), instead of as a list.
+
+        Returns
+        -------
+        dict
+            What `from_dict` makes an equal configuration of.
+        """
+        return _plain(self, join)
+
+    def to_toml(self) -> str:
+        """The configuration as TOML that `from_toml` reads back unchanged."""
+        return write_toml(self.to_dict())
+
+    @classmethod
+    def from_toml(cls, path: Path | str) -> Self:
+        """The configuration that a TOML file has, such as a run's `config.toml`."""
+        return cls.from_dict(read_toml(Path(path)), str(path))
+
+    @property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits of the content's sha256."""
+        content = json.dumps(self.to_dict(join=True), sort_keys=True, allow_nan=False)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+    @property
+    def name(self) -> str:
+        """The run's name: its task and its content hash."""
+        return f"{self.task}-{self.hash}"
+
+    def override(self, values: Mapping[str, Any], where: str = "command line") -> Self:
+        """This configuration with some keys set.
+
+        Parameters
+        ----------
+        values
+            New values by name: that of `keys`, or `section.key`. Text is read as the key's type.
+        where
+            Who gives them, for the sentence about one that cannot be used.
+
+        Returns
+        -------
+        RunConfig
+            A new configuration. Only the result must be valid, not each step towards it.
+
+        Examples
+        --------
+        >>> preset("nmar").override({"sigma": 2, "model.depth": 3, "modules": [10, 20, 30]})
+        """
+        known = keys(self)
+        dotted = {key.dotted: name for name, key in known.items()}
+        changes: dict[str, dict[str, Any]] = {}
+        names: dict[str, str] = {}  # of every key that is set: the name by which it was given
+        for name, value in values.items():
+            key = known.get(dotted.get(name, name))
+            if key is None:
+                near = known.keys() | (dotted.keys() if "." in name else set())
+                raise unknown(f"key ({where})", name, near)
+            if names.setdefault(key.dotted, name) != name:
+                both = f"{names[key.dotted]} and {name}"
+                raise InputError(f"{where}: {both} are one key; give one of them.")
+            new = coerce(value, key.hint, f"{where}: {name}", separator=key.separator)
+            changes.setdefault(key.section, {})[key.leaf] = new
+        own = changes.pop("", {})  # each section is changed at once: only the result is judged
+        new_sections = {name: replace(getattr(self, name), **c) for name, c in changes.items()}
+        return replace(self, **cast(Any, own | new_sections))
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a configuration, as a flag would set it.
+
+    Attributes
+    ----------
+    section
+        The section in which it stands; `""` for those above all sections.
+    leaf
+        Its name there.
+    type
+        The type that a flag gives: the key's own, but text for a list.
+    value
+        The value now; of a list, its elements joined to one text.
+    help
+        The sentence that explains it.
+    hint
+        The key's own type.
+    separator
+        Of a list: what joins its elements.
+    """
+
+    section: str
+    leaf: str
+    type: Any
+    value: Any
+    help: str
+    hint: Any
+    separator: str
+
+    @property
+    def dotted(self) -> str:
+        """The name that no other key has: `model.width`."""
+        return f"{self.section}.{self.leaf}" if self.section else self.leaf
+
+
+def keys(config: RunConfig) -> dict[str, Key]:
+    """Every key of a configuration, once, by the name that flags and sweeps have for it.
+
+    Parameters
+    ----------
+    config
+        The configuration; its task decides which keys there are.
+
+    Returns
+    -------
+    dict
+        By short name (`sigma`; a section's `name` by the section's: `encoding`). A key of the task
+        that is called like another key is here by its section too: `data.width`.
+    """
+    every = [key for section in SECTIONS for key in _keys_of(config, section)]
+    others = [_short(key) for key in every if key.section != "data"]
+    if len(set(others)) < len(others):
+        raise ValueError(f"two configuration keys have one name: {sorted(others)}")
+    by_name: dict[str, Key] = {}
+    for key in every:
+        name = _short(key)
+        taken = key.section == "data" and (name in others or name in by_name)
+        by_name[key.dotted if taken else name] = key
+    return by_name
+
+
+SECTIONS = ("", "data", "encoding", "model", "train")
+
+
+def _short(key: Key) -> str:
+    return key.section if key.leaf == "name" and key.section else key.leaf
+
+
+def _keys_of(config: RunConfig, section: str) -> Iterator[Key]:
+    """The keys of one section."""
+    owner = getattr(config, section) if section else config
+    hints = typing.get_type_hints(type(owner))
+    for f in fields(owner):
+        value, hint, separator = getattr(owner, f.name), hints[f.name], separator_of(f)
+        if is_dataclass(value) or (not section and f.name == "task"):
+            continue
+        kind, optional = inner(hint)
+        spelled = hint
+        if is_list(kind):
+            spelled = str | None if optional else str
+            value = None if value is None else joined(value, separator)
+        yield Key(section, f.name, spelled, value, f.metadata.get("help", ""), hint, separator)
+
+
+def _from_dict(cls: Any, values: Mapping[str, Any], where: str, sections: Mapping[str, Any]) -> Any:
+    hints = typing.get_type_hints(cls) | dict(sections)
+    separators = {f.name: separator_of(f) for f in fields(cls)}
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in hints:
+            raise unknown(f"key in {where}", key, hints)
+        if is_dataclass(hints[key]):
+            if not isinstance(value, Mapping):
+                raise InputError(f"{where}: `{key}` must be a section, found {value!r}.")
+            given[key] = _from_dict(hints[key], value, f"{where} [{key}]", {})
+        else:
+            place = f"{where}: {key}"
+            given[key] = coerce(value, hints[key], place, separator=separators[key])
+    for name, cls_of in sections.items():
+        given.setdefault(name, cls_of())
+    return cls(**given)
+
+
+def _plain(owner: Any, join: bool) -> dict[str, Any]:
+    """The fields of a dataclass that are not None, as plain values."""
+    values: dict[str, Any] = {}
+    for f in fields(owner):
+        value = getattr(owner, f.name)
+        if is_dataclass(value):
+            values[f.name] = _plain(value, join)
+        elif isinstance(value, tuple):
+            values[f.name] = joined(value, separator_of(f)) if join else list(value)
+        elif value is not None:
+            values[f.name] = value
+    return values

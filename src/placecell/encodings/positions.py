@@ -1,0 +1,248 @@
+"""Positions of tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from placecell.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)  # comparing tensors gives no single truth value
+class Positions:
+    """Positions of tokens: an index (row of a learnable table) and coordinates (2 axes: a grid).
+
+    Parameters
+    ----------
+    index : Tensor
+        Index of each token, (n), or (b n) if every sample has positions of its own.
+    coords : Tensor
+        Coordinates of each token, (... n c).
+    placed : Tensor, optional
+        Boolean (... n): False for a token without a place, such as a class token. Encodings leave
+        such a token alone, and its index and coordinates have no meaning. None: every token has a
+        place.
+    """
+
+    index: Tensor
+    coords: Tensor
+    placed: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        if self.coords.shape[:-1] != self.index.shape:
+            raise InputError(
+                "each token has one index and one row of coordinates: found indices "
+                f"{tuple(self.index.shape)} "
+                f"and coordinates {tuple(self.coords.shape)}."
+            )
+        if self.placed is not None and self.placed.shape != self.index.shape:
+            raise InputError(
+                "`placed` says of each token whether it has a place: found "
+                f"{tuple(self.placed.shape)} for tokens "
+                f"{tuple(self.index.shape)}."
+            )
+
+    @classmethod
+    def sequence(cls, n: int, device: torch.device | str | None = None) -> Positions:
+        """Return the positions of a sequence: tokens 0 … n−1 along one axis.
+
+        Parameters
+        ----------
+        n : int
+            Number of tokens.
+        device : torch.device or str, optional
+            Device of the tensors.
+
+        Returns
+        -------
+        Positions
+            Index (n) and coordinates (n 1).
+        """
+        index = torch.arange(n, device=device)
+        return cls(index, index[:, None].float())
+
+    @classmethod
+    def grid(cls, *shape: int, device: torch.device | str | None = None) -> Positions:
+        """Return the positions of the cells of a grid, in row-major order.
+
+        Parameters
+        ----------
+        *shape : int
+            Size of the grid along each of its c dimensions. Each dimension is one coordinate axis.
+        device : torch.device or str, optional
+            Device of the tensors.
+
+        Returns
+        -------
+        Positions
+            Index (n) and coordinates (n c), n the number of cells.
+
+        Examples
+        --------
+        >>> Positions.grid(2, 2).coords.tolist()
+        [[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+        """
+        axes = torch.meshgrid(*(torch.arange(size, device=device) for size in shape), indexing="ij")
+        coords = torch.stack([axis.flatten() for axis in axes], dim=-1).float()  # n c
+        return cls(torch.arange(len(coords), device=device), coords)
+
+    def with_class_token(self) -> Positions:
+        """Return these positions with a token that has no place put before them.
+
+        Returns
+        -------
+        Positions
+            Positions of n + 1 tokens.
+
+        Examples
+        --------
+        >>> Positions.grid(2, 2).with_class_token().placed
+        tensor([False,  True,  True,  True,  True])
+        """
+        first = self.index[..., :1]
+        placed = (
+            torch.ones_like(self.index, dtype=torch.bool) if self.placed is None else self.placed
+        )
+        return Positions(
+            torch.cat((torch.zeros_like(first), self.index), -1),
+            torch.cat((torch.zeros_like(self.coords[..., :1, :]), self.coords), -2),
+            torch.cat((torch.zeros_like(first, dtype=torch.bool), placed), -1),
+        )
+
+    @property
+    def axes(self) -> int:
+        """Number of coordinate axes, c."""
+        return self.coords.shape[-1]
+
+    @property
+    def sizes(self) -> tuple[int | None, int]:
+        """Number of samples b (None if all samples share the positions) and number of tokens n."""
+        return (None if self.index.ndim == 1 else self.index.shape[0]), self.index.shape[-1]
+
+    def take(self, read: Tensor) -> Positions:
+        """Return the positions of some tokens of each sample.
+
+        Parameters
+        ----------
+        read : Tensor
+            Which tokens of each sample (b q), numbered from 0 to n−1.
+
+        Returns
+        -------
+        Positions
+            Positions of q tokens per sample, index (b q).
+        """
+        placed = self.placed
+        if self.index.ndim == 1:
+            return Positions(
+                self.index[read], self.coords[read], None if placed is None else placed[read]
+            )
+        return Positions(
+            self.index.gather(1, read),
+            self.coords.gather(1, read[..., None].expand(-1, -1, self.axes)),
+            None if placed is None else placed.gather(1, read),
+        )
+
+    def samples(self, rows: Tensor | slice) -> Positions:
+        """Return the positions of some samples.
+
+        Parameters
+        ----------
+        rows : Tensor or slice
+            Which samples.
+
+        Returns
+        -------
+        Positions
+            Positions of these samples, or this object itself if all samples share the positions.
+        """
+        if self.index.ndim == 1:
+            return self
+        placed = None if self.placed is None else self.placed[rows]
+        return Positions(self.index[rows], self.coords[rows], placed)
+
+    def join(self, other: Positions) -> Positions:
+        """Concatenate the positions of these samples with those of other samples.
+
+        Parameters
+        ----------
+        other : Positions
+            Positions (b n) with the same number of tokens.
+
+        Returns
+        -------
+        Positions
+            Positions of all samples, these first.
+        """
+        placed = None
+        if self.placed is not None and other.placed is not None:
+            placed = torch.cat((self.placed, other.placed))
+        return Positions(
+            torch.cat((self.index, other.index)), torch.cat((self.coords, other.coords)), placed
+        )
+
+    def to(self, device: torch.device | str) -> Positions:
+        """Return a copy on another device.
+
+        Parameters
+        ----------
+        device : torch.device or str
+            Target device.
+
+        Returns
+        -------
+        Positions
+            The same positions.
+        """
+        placed = None if self.placed is None else self.placed.to(device)
+        return Positions(self.index.to(device), self.coords.to(device), placed)
+
+    def along(self, axes: int) -> Tensor:
+        """Return coordinates over a given number of axes.
+
+        Parameters
+        ----------
+        axes : int
+            Number of axes: as many as `coords` has, or 1. With 1, tokens that have more axes are
+            described by their index.
+
+        Returns
+        -------
+        Tensor
+            Coordinates (... n axes), 0 for a token without a place.
+        """
+        if axes == self.axes:
+            coords = self.coords
+        elif axes == 1:
+            coords = self.index[..., None].to(self.coords.dtype)
+        else:
+            raise InputError(
+                f"the encoding wants {axes} coordinate axes; the tokens have {self.axes} (or 1: "
+                "their index). "
+                "Ask for as many (axes), or for an encoding without, such as learnable."
+            )
+        return coords if self.placed is None else coords.masked_fill(~self.placed[..., None], 0)
+
+
+def both_placed(queries: Positions, keys: Positions) -> Tensor | None:
+    """Return for each query and key whether both have a place.
+
+    Parameters
+    ----------
+    queries, keys : Positions
+        Positions of q query tokens and of k key tokens.
+
+    Returns
+    -------
+    Tensor or None
+        Boolean (... 1 q k); None if every token has a place.
+    """
+    if queries.placed is None and keys.placed is None:
+        return None
+    q, k = (
+        torch.ones_like(pos.index, dtype=torch.bool) if pos.placed is None else pos.placed
+        for pos in (queries, keys)
+    )
+    return (q.unsqueeze(-1) & k.unsqueeze(-2)).unsqueeze(-3)

@@ -1,0 +1,347 @@
+"""Encodings and tasks by name: those of this package, and those of others.
+
+Somebody else's encoding or task becomes known in one of three ways: an entry point of an installed
+package (groups `placecell.encodings` and `placecell.tasks`), a decorator
+(`placecell.register_encoding`, `placecell.register_task`) in a module that is imported, or
+`--plugin FILE_OR_MODULE` on the command line, which imports it.
+Standard library only, so that the command line can answer --help at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata, resources
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from placecell.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from placecell.command import Command
+
+HERE = "placecell"
+HOW_TO_LOAD = "import it first, or on the command line add --plugin FILE_OR_MODULE"
+NO_MODULE = ("__main__", "__mp_main__")  # a script's name: in itself, and in its worker processes
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One encoding or task, for a list of them.
+
+    Parameters
+    ----------
+    name : str
+    source : str
+        Where it comes from: `placecell`, an installed package, or a module.
+    about : str
+        The first line of its docstring; if it cannot be imported, the sentence that says so.
+    """
+
+    name: str
+    source: str
+    about: str
+
+
+class Registry:
+    """Things of one kind by name.
+
+    Parameters
+    ----------
+    kind : str
+        What messages call one of them.
+    group : str
+        The entry-point group through which installed packages add theirs.
+    built_in : callable
+        Returns name -> module for those of this package that are known before they are imported.
+    """
+
+    def __init__(self, kind: str, group: str, built_in: Callable[[], dict[str, str]]) -> None:
+        self.kind, self.group, self._built_in = kind, group, built_in
+        self._registered: dict[str, Any] = {}
+        self._points: tuple[list[str], list[metadata.EntryPoint]] = ([], [])
+
+    def register(self, name: str, thing: Any) -> None:
+        """Make `thing` known as `name`.
+
+        The same class again, as when a notebook's cell is run twice, replaces the one before.
+        """
+        before = self._registered.get(name)
+        if before is not None and _origin(before) != _origin(thing):
+            raise self._twice(name, _words(before), _words(thing))
+        if before is None and not _is_ours(thing):
+            other = self._references().get(name)
+            if other is not None and not _refers_to(other, thing):
+                raise self._twice(name, _words(thing), other)
+        self._registered[name] = thing
+
+    def names(self) -> list[str]:
+        """Every name, in the order of the alphabet."""
+        return sorted({*self._registered, *self._references()})
+
+    def check(self, name: str) -> str:
+        """Return the name itself if there is such a thing, else raise with the nearest name."""
+        if name not in self._registered and name not in self._references():
+            hint = f"{unknown(self.kind, name, self.names())} If it is a plugin's, {HOW_TO_LOAD}."
+            raise InputError(hint)
+        return name
+
+    def load(self, name: str) -> Any:
+        """Return what is known as `name`: the registered class, or what its reference names."""
+        if name in self._registered:
+            return self._registered[name]
+        reference = self._references()[self.check(name)]
+        module, _, attribute = reference.partition(":")
+        loaded = self._import(name, module)
+        if attribute and not hasattr(loaded, attribute):
+            raise InputError(f"{self._of(name)}: the module {module} has no {attribute}.")
+        return getattr(loaded, attribute) if attribute else loaded
+
+    def source(self, name: str) -> str:
+        """Where a thing comes from: this package, a package with an entry point, or a module."""
+        thing = self._registered.get(name)
+        if _is_ours(thing) or name in self._built_in():
+            return HERE
+        for point in self._entry_points():
+            if point.name == name and (thing is None or _refers_to(point.value, thing)):
+                return point.dist.name if point.dist else point.value
+        return _origin(thing)[0] if thing is not None else ""
+
+    def describe(self) -> list[Entry]:
+        """Every name with its source and one line about it.
+
+        What cannot be imported does not hide the others: its line says why.
+        """
+        entries = []
+        for name in self.names():
+            try:
+                about = (inspect.getdoc(self._documented(name)) or "").partition("\n")[0]
+            except InputError as error:
+                about = str(error)
+            entries.append(Entry(name, self.source(name), about))
+        return entries
+
+    def _documented(self, name: str) -> Any:
+        """The class whose docstring describes `name`."""
+        return self.load(name)
+
+    def _import(self, name: str, module: str) -> ModuleType:
+        """Import the module of `name`; one of another package may raise anything."""
+        try:
+            return importlib.import_module(module)
+        except Exception as error:
+            if module.startswith(f"{HERE}."):
+                raise
+            raise InputError(
+                f"{self._of(name)} cannot be imported ({module}): {type(error).__name__}: {error}"
+            ) from error
+
+    def _of(self, name: str) -> str:
+        return f"the {self.kind} {name!r} of {self.source(name)}"
+
+    def _twice(self, name: str, one: str, other: str) -> InputError:
+        return InputError(f"two {self.kind}s are called {name!r}: {one} and {other}; rename one.")
+
+    def module(self, name: str) -> str | None:
+        """The module whose decorator registered `name`; None for this package's and entry points'.
+
+        Worker processes import it, as they cannot know of it otherwise.
+        """
+        thing = self._registered.get(name)
+        return None if thing is None or _is_ours(thing) else _origin(thing)[0]
+
+    def outside(self) -> dict[str, Any]:
+        """What was registered by a decorator outside this package, by name."""
+        return {name: thing for name, thing in self._registered.items() if not _is_ours(thing)}
+
+    def _entry_points(self) -> list[metadata.EntryPoint]:
+        """What installed packages add; read again only if there are other folders of packages."""
+        if self._points[0] != sys.path:
+            self._points = list(sys.path), list(metadata.entry_points(group=self.group))
+        return self._points[1]
+
+    def _references(self) -> dict[str, str]:
+        """Name -> `module` or `module:attribute` of what need not have been imported yet."""
+        references = self._built_in()
+        for point in self._entry_points():
+            origin = f"{point.value} of {point.dist.name}" if point.dist else point.value
+            if references.get(point.name, point.value) != point.value:
+                raise self._twice(point.name, references[point.name], origin)
+            thing = self._registered.get(point.name)
+            if thing is not None and not _refers_to(point.value, thing):
+                raise self._twice(point.name, _words(thing), origin)
+            references[point.name] = point.value
+        return references
+
+
+class TaskRegistry(Registry):
+    """Tasks by name.
+
+    A task is known as a class, or as a package of the layout of this package's own: `config.py`
+    with `Config` (a frozen dataclass), `task.py` with the class as `TASK`, presets as TOML files,
+    and `commands.py` with `COMMANDS` if it adds some. The parts are imported one by one, so that
+    settings can be read without torch.
+    """
+
+    def config_class(self, name: str) -> Any:
+        """The dataclass of a task's settings."""
+        return self._part(name, "config", "Config")
+
+    def task_class(self, name: str) -> Any:
+        """The task itself."""
+        thing = self.load(name)
+        return self._part(name, "task", "TASK") if isinstance(thing, ModuleType) else thing
+
+    def _documented(self, name: str) -> Any:
+        return self.task_class(name)
+
+    def _part(self, name: str, part: str, attribute: str) -> Any:
+        """An attribute of a task: of its class, or of the module `part` of its package."""
+        thing = self.load(name)
+        if isinstance(thing, ModuleType):
+            thing = self._import(name, f"{thing.__name__}.{part}")
+        if not hasattr(thing, attribute):
+            raise InputError(f"{self._of(name)} has no `{attribute}` ({_words(thing)}).")
+        return getattr(thing, attribute)
+
+    def presets(self, name: str) -> dict[str, str]:
+        """The text (TOML) of every preset by name.
+
+        Every task has `quick`: its defaults, if it has no other.
+        """
+        thing = self.load(name)
+        if isinstance(thing, ModuleType):
+            entries = [e for e in resources.files(thing).iterdir() if e.name.endswith(".toml")]
+            texts = {entry.name.removesuffix(".toml"): entry.read_text() for entry in entries}
+        else:
+            texts = dict(getattr(thing, "presets", {}))
+        return dict(sorted({"quick": 'about = "its defaults"', **texts}.items()))
+
+    def commands(self) -> list[Command]:
+        """The commands that tasks add to the command line; a task that has none is not imported."""
+        added: list[Command] = []
+        for name, reference in self._references().items():
+            if ":" not in reference and _has_commands(reference):
+                added += self._part(name, "commands", "COMMANDS")
+        return added
+
+
+def load_plugin(text: str) -> str:
+    """Import a module, or a Python file, that registers encodings or tasks.
+
+    Parameters
+    ----------
+    text : str
+        A module's name (`my_package.tasks`) or the path of a file (`my_task.py`).
+
+    Returns
+    -------
+    str
+        The module's name, by which worker processes import it too.
+    """
+    path = Path(text)
+    name = text
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise InputError(f"plugin {text}: no such file.")
+        if not path.stem.isidentifier():
+            raise InputError(
+                f"plugin {text}: a file that is imported needs a name like my_task.py."
+            )
+        name, folder = path.stem, str(path.resolve().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(name)
+    except InputError:
+        raise
+    except Exception as error:  # a plugin's code may raise anything
+        raise InputError(
+            f"plugin {text} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if path.suffix == ".py" and Path(module.__file__ or "").resolve() != path.resolve():
+        raise InputError(
+            f"plugin {text}: another module is called {name} ({module.__file__}); rename the file."
+        )
+    return name
+
+
+def _tasks_of_this_package() -> dict[str, str]:
+    folder = Path(__file__).parent / "tasks"
+    names = [module.name for module in pkgutil.iter_modules([str(folder)]) if module.ispkg]
+    return {name: f"{HERE}.tasks.{name}" for name in names}
+
+
+def _has_commands(package: str) -> bool:
+    """Whether a package has a module `commands`; seen without importing it."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):  # of an entry point whose package is gone: `load` says so
+        return False
+    folders = (spec and spec.submodule_search_locations) or []
+    return any(module.name == "commands" for module in pkgutil.iter_modules(folders))
+
+
+def _origin(thing: Any) -> tuple[str, str]:
+    """The module and the name of a class, or of a module."""
+    if isinstance(thing, ModuleType):
+        return thing.__name__, thing.__name__
+    module = str(getattr(thing, "__module__", ""))
+    name = getattr(thing, "__qualname__", repr(thing))
+    return (NO_MODULE[0] if module in NO_MODULE else module), name
+
+
+def _is_ours(thing: Any) -> bool:
+    return thing is not None and _origin(thing)[0].startswith(f"{HERE}.")
+
+
+def _refers_to(reference: str, thing: Any) -> bool:
+    """Whether an entry point names this class, perhaps where its package imports it again."""
+    module, _, attribute = reference.partition(":")
+    own_module, name = _origin(thing)
+    return module.split(".")[0] == own_module.split(".")[0] and attribute in ("", name)
+
+
+def _words(thing: Any) -> str:
+    module, name = _origin(thing)
+    return f"the module {module}" if isinstance(thing, ModuleType) else f"{name} of {module}"
+
+
+# This package's encodings are registered by decorators too.
+ENCODINGS = Registry("encoding", "placecell.encodings", dict)
+TASKS = TaskRegistry("task", "placecell.tasks", _tasks_of_this_package)
+
+
+def plugins(task: str, encoding: str) -> tuple[str, ...]:
+    """The modules outside this package whose decorators registered this task or encoding."""
+    modules = {TASKS.module(task), ENCODINGS.module(encoding)} - {None}
+    return tuple(sorted(str(module) for module in modules))
+
+
+def sources(task: str, encoding: str) -> dict[str, str]:
+    """Kind -> where it comes from, of a task and an encoding that come from outside this
+    package."""
+    places = {TASKS.kind: TASKS.source(task), ENCODINGS.kind: ENCODINGS.source(encoding)}
+    return {kind: source for kind, source in places.items() if source not in (HERE, "")}
+
+
+def outside(modules: tuple[str, ...]) -> dict[tuple[str, str], Any]:
+    """What these modules registered, by kind and name: it is sent to machines that lack them."""
+    return {
+        (registry.kind, name): thing
+        for registry in (ENCODINGS, TASKS)
+        for name, thing in registry.outside().items()
+        if registry.module(name) in modules
+    }
+
+
+def register_outside(things: dict[tuple[str, str], Any]) -> None:
+    """Register what `outside` gave on another machine."""
+    for (kind, name), thing in things.items():
+        (ENCODINGS if kind == ENCODINGS.kind else TASKS).register(name, thing)

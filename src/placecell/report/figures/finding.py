@@ -1,0 +1,213 @@
+"""Figures: each takes a summary and gives back a matplotlib figure; nothing is written here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from placecell import analysis
+from placecell.study.records import RunSummary, Summary
+
+INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
+WORDS = {
+    "table/relation": "table–relation correlation",
+    "table/procrustes": "Procrustes distance to the true table",
+    "table/modularity": "modularity of the table by the known modules",
+    "table/modularity_signed": "signed modularity of the table",
+}
+MOST_JOINED = 30  # tokens: the lines between more would hide them
+OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
+
+
+def fig_finding(summary: Summary) -> Figure:
+    """The finding in one picture: the headline against σ, what the table learned, attention, and
+    two tables: the most readable one by the task's first measure, and that of the largest σ."""
+    figure = Figure(figsize=(12, 7), layout="constrained")
+    axes = figure.subplot_mosaic("AABBCC\nDDEEFF")
+    _against_sigma(
+        axes["A"],
+        summary,
+        f"test/{summary.task.headline}",
+        f"test {summary.task.headline}",
+        others=True,
+    )
+    first, second = summary.task.shown[:2]
+    _against_sigma(axes["B"], summary, first, WORDS.get(first, first), others=False)
+    _agreement(axes["C"], summary)
+    curve = summary.sigma_curve()
+    for letter in "DE":
+        axes[letter].set_visible(bool(curve))
+    if curve:
+        readable = [
+            np.nan_to_num(summary.interval(label, first).estimate, nan=-np.inf)
+            for _, label in curve
+        ]
+        _similarity(axes["D"], summary, curve[int(np.argmax(readable))][1], SMALL, figure)
+        _similarity(axes["E"], summary, curve[-1][1], LARGE, figure)
+    _against_sigma(axes["F"], summary, second, WORDS.get(second, second), others=False)
+    for letter, panel in axes.items():
+        panel.set_title(letter.lower(), loc="left", fontweight="bold")
+        panel.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def fig_tables(summary: Summary) -> Figure:
+    """A 2D picture of every table: the first two principal components, tokens named by their number
+    and coloured by the first thing that is known of them; lines join tokens that belong together,
+    where they are few."""
+    truth = summary.truth
+    found = [next(r for r in summary.runs if r.label == label) for label in summary.labels]
+    shown = [run for run in found if run.table is not None and np.ptp(run.table) > 0]
+    columns = min(4, max(1, len(shown)))
+    rows = max(1, -(-len(shown) // columns))
+    figure = Figure(figsize=(3 * columns, 3 * rows), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(rows, columns)).flatten()
+    coords = summary.task.places.coords.double().numpy()
+    layout = (
+        coords if coords.shape[1] == 2 else None
+    )  # turned to lie as the tokens do, where they lie in a plane
+    colours = next(iter(truth.labels.values()), np.zeros(summary.n_places))
+    for panel, run in zip(panels, shown, strict=False):
+        assert run.table is not None
+        found_picture = analysis.picture(run.table, align_to=layout)
+        x, y = found_picture.coordinates.T
+        for i, j in np.argwhere(np.triu(truth.relation) > 0) if len(x) <= MOST_JOINED else ():
+            panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
+        panel.scatter(x, y, c=colours, cmap="viridis" if len(x) <= MOST_JOINED else "tab10", s=60)
+        for number in range(len(x)):
+            panel.annotate(
+                str(number),
+                (x[number], y[number]),
+                ha="center",
+                va="center",
+                fontsize=5.5,
+                color="white",
+            )
+        share = found_picture.explained[:2].sum()
+        panel.set_title(f"{run.label} ({share:.0%} of the variance)", fontsize=8)
+        panel.set_xticks([])
+        panel.set_yticks([])
+    for panel in panels[len(shown) :]:
+        panel.set_visible(False)
+    return figure
+
+
+def fig_training(summary: Summary) -> Figure:
+    """Training and test scores over the steps, one panel a configuration, one line a seed; the best
+    of the simpler methods dashed. Errors are shown from the first evaluation after the start on,
+    which would dwarf them."""
+    headline, errors = summary.task.headline, summary.task.headline_lower_is_better
+    labels = summary.labels
+    columns = min(4, len(labels))
+    rows = -(-len(labels) // columns)
+    figure = Figure(figsize=(2.9 * columns, 2.2 * rows), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True)).flatten()
+    for panel, label in zip(panels, labels, strict=False):
+        for run in (r for r in summary.runs if r.label == label):
+            for split, colour in (("train", INK), ("test", LARGE)):
+                chosen = [
+                    r
+                    for r in run.result.rows
+                    if (r.split, r.name) == (split, headline) and (r.step or not errors)
+                ]
+                panel.plot(
+                    [r.step for r in chosen], [r.value for r in chosen], color=colour, lw=0.9
+                )
+        panel.set_title(label, fontsize=8)
+    for panel in panels[len(labels) :]:
+        panel.set_visible(False)
+    told = "dark: training, red: test"
+    simpler = {
+        n: v[f"test/{headline}"] for n, v in summary.baselines.items() if f"test/{headline}" in v
+    }
+    if simpler:
+        best = (min if errors else max)(simpler, key=lambda name: simpler[name])
+        told += f", dashed: {best}"
+        for panel in panels[: len(labels)]:
+            panel.axhline(simpler[best], color=LARGE, lw=0.9, ls="--")
+    figure.supxlabel(f"step ({told})", fontsize=9)
+    figure.supylabel(headline, fontsize=9)
+    return figure
+
+
+def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: bool) -> None:
+    curve = summary.sigma_curve()
+    if not any(np.isfinite(run.values.get(name, np.nan)) for run in summary.runs):
+        axis.set_visible(False)
+        return
+    if curve:
+        sigmas = [sigma for sigma, _ in curve]
+        found = [summary.interval(label, name) for _, label in curve]
+        axis.plot(
+            sigmas, [i.estimate for i in found], color=INK, marker="o", ms=4, label="learnable"
+        )
+        axis.fill_between(
+            sigmas, [i.low for i in found], [i.high for i in found], color=INK, alpha=0.15, lw=0
+        )
+        for sigma, label in curve:
+            values = summary.values(label, name)
+            axis.plot([sigma] * len(values), values, ".", color=INK, ms=3, alpha=0.5)
+        axis.set_xscale("log")
+    rest = [label for label in summary.labels if label not in {name for _, name in curve}]
+    for label, colour in zip(rest if others else [], OTHERS, strict=False):
+        axis.axhline(
+            summary.interval(label, name).estimate, color=colour, lw=1, ls="--", label=label
+        )
+    scores = {label: values[name] for label, values in summary.baselines.items() if name in values}
+    if others and scores:
+        best = (min if summary.task.headline_lower_is_better else max)(
+            scores, key=lambda label: scores[label]
+        )
+        axis.axhline(scores[best], color="black", lw=1, ls=":", label=best)
+    if others:  # below, where no line is
+        axis.legend(
+            fontsize=6.5, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3
+        )
+    axis.set_xlabel("σ of the initial table")
+    axis.set_ylabel(title)
+
+
+def _agreement(axis: Axes, summary: Summary) -> None:
+    name = "attention/reference"
+    if not any(name in r.values for r in summary.runs):
+        name = "attention/relation"
+    for number, (sigma, label) in enumerate(summary.sigma_curve()):
+        x, y = summary.values(label, name), summary.values(label, f"test/{summary.task.headline}")
+        axis.plot(x, y, ".", color=INK, ms=3, alpha=0.4)
+        axis.plot(np.mean(x), np.mean(y), "o", color=INK, ms=5)
+        place, aside = (
+            (float(np.mean(x)), float(np.mean(y))),
+            (3, -9 if number % 2 else 3),
+        )  # neighbours apart
+        axis.annotate(f"{sigma:g}", place, fontsize=7, xytext=aside, textcoords="offset points")
+    words = {
+        "attention/reference": "the true encoding's model",
+        "attention/relation": "the ideal relation",
+    }
+    axis.set_xlabel(f"attention agreement with {words[name]}", fontsize=8)
+    axis.set_ylabel(f"test {summary.task.headline}")
+
+
+def _similarity(axis: Axes, summary: Summary, label: str, colour: str, figure: Figure) -> None:
+    run: RunSummary = next(r for r in summary.runs if r.label == label)
+    if run.table is None:
+        axis.set_visible(False)
+        return
+    truth = summary.truth
+    table = (
+        run.table
+        if truth.partition is None
+        else run.table[np.argsort(truth.labels[truth.partition], kind="stable")]
+    )
+    similarity = analysis.row_similarity(table)
+    np.fill_diagonal(similarity, np.nan)  # of a row with itself: left blank
+    most = float(np.nanmax(np.abs(similarity)))
+    options: dict[str, Any] = {"vmin": -most, "vmax": most, "cmap": "RdBu_r"}
+    image = axis.imshow(similarity, **options)
+    figure.colorbar(image, ax=axis, shrink=0.8)
+    axis.set_xlabel(f"{label}: similarity of the learned rows", color=colour, fontsize=9)
+    axis.set_xticks([])
+    axis.set_yticks([])

@@ -1,0 +1,277 @@
+"""One self-contained page from runs: what was run, what was found, what went wrong, how to repeat
+it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import placecell
+from placecell.config.labels import label, varying
+from placecell.errors import InputError
+from placecell.report.page import arrays, kernels, panels, parts
+from placecell.report.page.panels import Panel
+from placecell.store import files
+from placecell.store.run_set import RunSet
+from placecell.study.records import RunSummary, Summary
+from placecell.study.summary import measure
+
+CONTENTS = {
+    "headline": "Headline",
+    "diagnosis": "Diagnosis",
+    "training": "Training",
+    "tables": "The learned table",
+    "attention": "Attention",
+    "agreement": "Agreement",
+    "lazy": "Lazy or rich?",
+    "conditions": "Conditions",
+    "people": "People",
+    "runs": "Runs",
+    "repeat": "How to repeat",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """A finished page. In a notebook it shows itself; `figure` gives its figures one by one."""
+
+    title: str
+    html: str
+    panels: Mapping[str, Panel]
+    summary: Summary | None  # None while no run is finished
+    parts: Mapping[str, Any] = field(
+        repr=False, default_factory=dict
+    )  # what a live page sends: main and data
+
+    def write(self, path: Path | str) -> Path:
+        path = Path(path)
+        if not path.parent.is_dir():
+            raise InputError(f"{path}: there is no folder {path.parent}.")
+        if path.is_dir():
+            raise InputError(
+                f"{path}: a folder; expected the name of a file, such as {path / 'report.html'}."
+            )
+        files.write_text(path, self.html)
+        return path
+
+    def figure(self, name: str, metric: str | None = None) -> Any:
+        """The figure `headline`, `training` or `agreement` as a plotly figure."""
+        if name not in self.panels:
+            raise InputError(
+                f"no figure {name!r} in this report; it has: {', '.join(self.panels) or 'none'}."
+            )
+        return panels.plotly_figure(self.panels[name], metric)
+
+    def _repr_html_(self) -> str:
+        frame = html.escape(self.html, quote=True)
+        return (
+            f'<iframe srcdoc="{frame}" style="width:100%;height:42rem;border:0" '
+            f'title="placecell report"></iframe>'
+        )
+
+
+def build_page(
+    store: RunSet,
+    *,
+    title: str | None = None,
+    known: Mapping[str, Mapping[str, float]] | None = None,
+    seen: dict[str, RunSummary] | None = None,
+    items: Path | None = None,
+    human: Path | None = None,
+    live: str | None = None,
+    on_run: Callable[[int, int], None] = lambda done, total: None,
+) -> Page:
+    """The page of a store. `known` and `seen` save measuring twice (see `measure`); `live` is the
+    version that a live page is told, None for a page that stands alone."""
+    environment, plotly = (
+        _templates(),
+        _plotly(),
+    )  # what is missing is said before anything is measured
+    runs = [r for r in store.results if r.config.donor is None]
+    names = sorted({r.config.task for r in runs})
+    if len(names) > 1:
+        raise InputError(
+            f"{store.where}: runs of different tasks ({', '.join(names)}); give each a folder of "
+            f"its own."
+        )
+    keys = varying([r.config for r in runs])
+    summary = None
+    if any(r.status in ("done", "diverged") for r in runs):
+        summary = measure(runs, store.where, known=known, seen=seen, keys=keys, on_run=on_run)
+    labels = {r.config.name: label(r.config, keys) for r in runs}
+    found: dict[str, Panel] = {}
+    shades: dict[str, str] = {}
+    if summary is not None:
+        shades = panels.colours(summary)
+        found = {
+            "headline": panels.headline_panel(summary),
+            "agreement": panels.agreement_panel(summary),
+        }
+    if runs:
+        place = {name: i for i, name in enumerate(summary.labels if summary else [])}
+        order = sorted(
+            runs, key=lambda r: (place.get(labels[r.config.name], len(place)), r.config.seed)
+        )
+        pairs = [(labels[r.config.name], r) for r in order]
+        found["training"] = panels.training_panel(pairs, parts.headline_of(runs[0]), shades)
+    tables = arrays.tables(summary) if summary else {}
+    attention = arrays.attention(summary) if summary else {}
+    start = _start(summary, tables)
+    lazy, notes = kernels.section(store)
+    grids = lazy + (parts.grids(summary, items, human) if summary else [])
+    told = parts.Told(store, runs, labels, summary)
+    context: dict[str, Any] = {
+        "title": title or told.title,
+        "version": placecell.__version__,
+        "live": live is not None,
+        "panels": found,
+        "tables": tables
+        and tables
+        | {
+            "steps": len({step for run in tables["runs"] for step in run["steps"]}),
+            "configurations": list(dict.fromkeys(run["label"] for run in tables["runs"])),
+            "planar": summary is not None and summary.task.places.coords.shape[1] == 2,
+        },
+        "attention": attention
+        and attention
+        | {"configurations": list(dict.fromkeys(run["label"] for run in attention["runs"]))},
+        "grids": grids,
+        "training_labels": list(dict.fromkeys(t["name"] for t in found["training"].traces))
+        if runs
+        else [],
+        "headline_height": _height(found.get("headline")),
+        **told.context(),
+        "notes": told.notes() + notes,
+    }
+    context["contents"] = [(i, n) for i, n in CONTENTS.items() if _present(i, context)]
+    data = {
+        "version": live,
+        "panels": {name: _embedded(panel) for name, panel in found.items()},
+        "tables": tables and tables | {"start": start},
+        "attention": attention
+        and attention
+        | {
+            "start": start[0]
+            if start[0] in context["attention"]["configurations"]
+            else context["attention"]["configurations"][0]
+        },
+        "grids": {grid["id"]: {"columns": grid["columns"]} for grid in grids} | told.columns(),
+    }
+    data = files.finite({name: value or None for name, value in data.items()})
+    template = Path(__file__).parent / "template"
+    script = (template / "page.js").read_text()
+    policy = (
+        f"default-src 'none'; script-src {_hash(plotly)} {_hash(script)}; style-src "
+        f"'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+        + ("; connect-src 'self'" if live is not None else "")
+    )
+    from markupsafe import Markup
+
+    text = environment.get_template("page.html").render(
+        context
+        | {
+            "policy": policy,
+            "css": Markup((template / "page.css").read_text()),
+            "script": Markup(script),
+            "plotly": Markup(plotly),
+            "data": Markup(embed(data)),
+        }
+    )
+    main = environment.get_template("main.html").render(context) if live is not None else ""
+    return Page(context["title"], text, found, summary, {"main": main, "data": data})
+
+
+def embed(data: Any) -> str:
+    """JSON that can stand inside a script element: no `<` is left in it, so nothing in it ends the
+    element."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
+
+
+def _embedded(panel: Panel) -> dict[str, Any]:
+    return {
+        "title": panel.title,
+        "columns": panel.columns,
+        "traces": panel.traces,
+        "axes": panel.axes,
+        "choices": panel.choices,
+    }
+
+
+def _start(summary: Summary | None, tables: Mapping[str, Any]) -> list[str]:
+    """The two tables shown first: the best σ and the largest; else the first and the last there
+    are."""
+    labels = list(dict.fromkeys(run["label"] for run in tables.get("runs", [])))
+    if summary is None or not labels:
+        return [summary.labels[0]] if summary else [""]
+    curve = [name for _, name in summary.sigma_curve() if name in labels]
+    if len(curve) > 1:
+        best = summary.sigma_curve()[summary.best_sigma()][1]
+        return [best if best in curve else curve[0], curve[-1] if curve[-1] != best else curve[0]]
+    return [labels[0], labels[-1]]
+
+
+def _height(panel: Panel | None) -> str:
+    if panel is None or not panel.axes.get("names"):
+        return "26rem"
+    return f"{max(12, 5 + 1.8 * len(set(panel.columns['configuration']))):.0f}rem"
+
+
+def _present(name: str, context: Mapping[str, Any]) -> bool:
+    if name in ("runs", "repeat"):
+        return True
+    if name == "diagnosis":
+        return bool(context["diagnoses"])
+    if name in ("lazy", "conditions", "people"):
+        return any(grid["id"] == name for grid in context["grids"])
+    if name == "agreement":
+        return bool(name in context["panels"] and context["panels"][name].choices["measures"])
+    if name == "training":
+        return bool(name in context["panels"] and context["panels"][name].traces)
+    return bool(context["panels"].get(name) or context.get(name))
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def _templates() -> Any:
+    try:
+        import jinja2
+    except ImportError:
+        raise missing() from None
+    folder = Path(__file__).parent / "template"
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+    )
+    environment.filters["together"] = lambda text: text.replace(
+        "σ = ", "σ\u00a0=\u00a0"
+    )  # not over the end of a line
+    return environment
+
+
+def _plotly() -> str:
+    try:
+        import plotly
+    except ImportError:
+        raise missing() from None
+    return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(
+        encoding="utf-8"
+    )
+
+
+def missing() -> InputError:
+    return InputError(
+        "the page needs plotly and jinja2; install them with: pip install 'placecell[report]'"
+    )

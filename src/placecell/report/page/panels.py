@@ -1,0 +1,341 @@
+"""The page's figures as plain values: columns of data, traces that point into them, and the
+sentence below.
+
+A trace names columns and the rows it takes of them, so what a figure shows and what its CSV holds
+is one and the same. The page's script and `plotly_figure` below both turn a panel into a plotly
+figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from placecell.report.page import sentences
+from placecell.store.runs import RunResult
+from placecell.study.records import RunSummary, Summary
+
+RAMP = (
+    "#12908e",
+    "#3f7fc4",
+    "#8a63b8",
+    "#c94f7c",
+    "#d9642c",
+)  # σ from small to large; readable on light and dark
+OTHERS = ("#a98307", "#7c8894", "#4f9d5d", "#9b7653", "#b0709b", "#5d8a9b")
+DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px 2px")
+MEASURES = {
+    "table/procrustes": "Procrustes distance of the table to the true one",
+    "table/relation": "correlation of the table with the true relation",
+    "attention/reference": "attention agreement with the true encoding's model",
+    "attention/relation": "attention agreement with the true relation",
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure: its data by column, the traces that show them, and the sentence that says what to
+    see."""
+
+    id: str
+    title: str
+    sentence: str
+    columns: dict[str, list[Any]]
+    traces: list[dict[str, Any]] = field(default_factory=list)
+    axes: dict[str, Any] = field(default_factory=dict)
+    choices: dict[str, Any] = field(default_factory=dict)  # what the page's controls choose from
+
+
+def colours(summary: Summary) -> dict[str, str]:
+    """A colour for every configuration: along a ramp by σ, other encodings from a list of their
+    own."""
+    curve = [label for _, label in summary.sigma_curve()]
+    found = dict(zip(curve, ramp(len(curve)), strict=True))
+    rest = [label for label in summary.labels if label not in found]
+    return found | {label: OTHERS[i % len(OTHERS)] for i, label in enumerate(rest)}
+
+
+def headline_panel(summary: Summary) -> Panel:
+    """The headline against σ with its interval and the seeds; other encodings as lines across.
+    Without a σ curve, every configuration is a place of its own."""
+    name, curve, shades = f"test/{summary.task.headline}", summary.sigma_curve(), colours(summary)
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("configuration", "sigma", "seed", "value", "low", "high")
+    }
+    traces: list[dict[str, Any]] = []
+
+    def add(label: str, sigma: float | None) -> tuple[int, int]:
+        """The rows of a configuration: one a seed, then the mean. Returns where they begin and
+        where the mean is."""
+        start = len(columns["value"])
+        for run in sorted(
+            (r for r in summary.runs if r.label == label), key=lambda r: r.result.config.seed
+        ):
+            _append(columns, label, sigma, run.result.config.seed, run.values.get(name), None, None)
+        interval = summary.interval(label, name)
+        _append(columns, label, sigma, "mean", interval.estimate, interval.low, interval.high)
+        return start, len(columns["value"]) - 1
+
+    places = {label: add(label, sigma) for sigma, label in curve}
+    rest = [label for label in summary.labels if label not in places]
+    places |= {label: add(label, None) for label in rest}
+    means = [places[label][1] for _, label in curve]
+    for label, value in summary.baseline_headlines().items():
+        places[label] = (len(columns["value"]),) * 2
+        _append(columns, label, None, "baseline", value, None, None)
+        shades |= {label: OTHERS[1]}
+        rest.append(label)
+    if curve:
+        first, last = curve[0][0], curve[-1][0]
+        for i, label in enumerate(rest):
+            row = places[label][1]
+            value = columns["value"][row]
+            line = {"dash": DASHES[i % len(DASHES)], "width": 1.5}
+            traces.append(
+                {
+                    "kind": "line",
+                    "name": label,
+                    "x": [first, last],
+                    "y": [value, value],
+                    "line": line,
+                    "color": shades[label],
+                }
+            )
+        if any(np.isfinite(columns["low"][row]) for row in means):
+            traces.append(
+                {
+                    "kind": "band",
+                    "rows": means,
+                    "x": "sigma",
+                    "color": "ink",
+                    "name": "95 % interval",
+                }
+            )
+        seeds = [row for _, label in curve for row in range(*places[label])]
+        traces.append(
+            {
+                "kind": "points",
+                "rows": seeds,
+                "x": "sigma",
+                "y": "value",
+                "color": "ink",
+                "name": "one seed",
+            }
+        )
+        traces.append(
+            {
+                "kind": "means",
+                "rows": means,
+                "x": "sigma",
+                "y": "value",
+                "color": "ink",
+                "name": "learnable",
+            }
+        )
+        axes = {
+            "x": "σ of the initial table",
+            "log": first > 0,
+            "ticks": [sigma for sigma, _ in curve],
+        }
+    else:
+        for label in rest:
+            start, mean = places[label]
+            spot = {"x": "value", "y": "configuration", "color": shades[label], "name": label}
+            traces.append({"kind": "points", "rows": list(range(start, mean))} | spot)
+            traces.append({"kind": "means", "rows": [mean], "interval": True} | spot)
+        axes = {"x": f"test {summary.task.headline}", "names": True}
+    axes |= {} if not curve else {"y": f"test {summary.task.headline}"}
+    title = f"Test {summary.task.headline} against σ" if curve else f"Test {summary.task.headline}"
+    return Panel("headline", title, sentences.headline(summary), columns, traces, axes)
+
+
+def training_panel(
+    results: Sequence[tuple[str, RunResult]], headline: str, shades: Mapping[str, str]
+) -> Panel:
+    """Headline, loss and gradient into the table over the steps: a line a configuration and split,
+    seeds within it."""
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("metric", "configuration", "split", "seed", "step", "value")
+    }
+    traces: list[dict[str, Any]] = []
+    metrics = [headline, *(["loss"] if headline != "loss" else []), "table_gradient"]
+    for metric in metrics:
+        for label in dict.fromkeys(label for label, _ in results):
+            for split in ("train", "test"):
+                start = len(columns["value"])
+                for name, result in results:
+                    for r in result.rows if name == label else ():
+                        if (r.split, r.name) == (split, metric):
+                            _append(
+                                columns,
+                                metric,
+                                label,
+                                split,
+                                result.config.seed,
+                                r.step,
+                                float(r.value),
+                            )
+                if len(columns["value"]) > start:
+                    rows = [start, len(columns["value"])]
+                    shade = shades.get(label, OTHERS[0])
+                    traces.append(
+                        {
+                            "kind": "curve",
+                            "span": rows,
+                            "x": "step",
+                            "y": "value",
+                            "name": label,
+                            "color": shade,
+                            "metric": metric,
+                            "split": split,
+                        }
+                    )
+    present = [m for m in metrics if any(t["metric"] == m for t in traces)]
+    words = {m: {"table_gradient": "gradient into the table"}.get(m, m) for m in present}
+    said = {m: sentences.training(results, m, headline) for m in present}
+    first = said.get(headline, "Nothing has been evaluated yet.")
+    axes = {"x": "training step", "y": words.get(headline, headline)}
+    return Panel(
+        "training", "Training", first, columns, traces, axes, {"metrics": words, "sentences": said}
+    )
+
+
+def agreement_panel(summary: Summary) -> Panel:
+    """Each measure of table and attention against the headline, seeds small and means large."""
+    name, shades = f"test/{summary.task.headline}", colours(summary)
+    wanted = MEASURES | {
+        m: MEASURES.get(m, m.replace("/", " ")) for m in getattr(summary.task, "shown", ())
+    }
+    measures = {
+        m: words
+        for m, words in wanted.items()
+        if any(np.isfinite(r.values.get(m, np.nan)) for r in summary.runs)
+    }
+    columns: dict[str, list[Any]] = {
+        k: [] for k in ("configuration", "seed", "headline", *measures)
+    }
+    traces: list[dict[str, Any]] = []
+    for label in summary.labels:
+        start = len(columns["seed"])
+        for run in sorted(
+            (r for r in summary.runs if r.label == label), key=lambda r: r.result.config.seed
+        ):
+            _append(
+                columns,
+                label,
+                run.result.config.seed,
+                *(run.values.get(m) for m in (name, *measures)),
+            )
+        stop = len(columns["seed"])
+        _append(
+            columns,
+            label,
+            "mean",
+            *(summary.interval(label, m).estimate for m in (name, *measures)),
+        )
+        spot = {
+            "x": next(iter(measures), ""),
+            "y": "headline",
+            "color": shades[label],
+            "name": label,
+        }
+        traces.append({"kind": "points", "rows": list(range(start, stop))} | spot)
+        traces.append({"kind": "means", "rows": [stop], "text": label} | spot)
+    said = {m: sentences.agreement(summary, m, words) for m, words in measures.items()}
+    axes = {"x": next(iter(measures.values()), ""), "y": f"test {summary.task.headline}"}
+    first = next(iter(said.values()), "No table or attention map could be measured here.")
+    title = "Table and attention against the headline"
+    return Panel(
+        "agreement", title, first, columns, traces, axes, {"measures": measures, "sentences": said}
+    )
+
+
+def plotly_figure(panel: Panel, metric: str | None = None) -> Any:
+    """The panel as a plotly figure, for a notebook. `metric` chooses among those of the training
+    panel, or among the measures of the agreement panel."""
+    import plotly.graph_objects as go
+
+    metric = metric or next(
+        iter(panel.choices.get("metrics", panel.choices.get("measures", {}))), None
+    )
+    measured = "measures" in panel.choices
+    figure = go.Figure()
+    for trace in panel.traces:
+        if trace.get("metric", metric) != metric:
+            continue
+        rows = trace.get("rows", range(*trace.get("span", (0, 0))))
+        x, y = trace["x"], trace.get("y")
+        x = metric if measured else x
+
+        def taken(of: Any, rows: Sequence[int] = rows) -> list[Any]:
+            return list(of) if isinstance(of, list) else [panel.columns[of][row] for row in rows]
+
+        colour = "#22303c" if trace["color"] == "ink" else trace["color"]
+        common: dict[str, Any] = {"name": trace["name"], "legendgroup": trace["name"]}
+        if trace["kind"] == "band":
+            low, high = taken("low"), taken("high")
+            band = {
+                "fill": "toself",
+                "mode": "lines",
+                "line": {"width": 0},
+                "fillcolor": "rgba(120,130,140,.2)",
+            }
+            figure.add_scatter(x=taken(x) + taken(x)[::-1], y=high + low[::-1], **common, **band)
+        elif trace["kind"] in ("curve", "line"):
+            dash = {"dash": "solid" if trace.get("split") == "test" else "dot"} | trace.get(
+                "line", {}
+            )
+            xs, ys = taken(x), taken(y)
+            for place in [
+                i for i in range(len(xs) - 1, 0, -1) if xs[i] < xs[i - 1]
+            ]:  # a gap between seeds
+                xs.insert(place, None)
+                ys.insert(place, None)
+            figure.add_scatter(x=xs, y=ys, mode="lines", line={"color": colour} | dash, **common)
+        else:
+            big = trace["kind"] == "means"
+            marker = {"color": colour, "size": 9 if big else 5, "opacity": 1 if big else 0.5}
+            mode = "lines+markers" if big and len(rows) > 1 else "markers"
+            figure.add_scatter(
+                x=taken(x), y=taken(y), mode=mode, marker=marker, showlegend=big, **common
+            )
+    axes = panel.axes
+    words = panel.choices.get("metrics", {}).get(metric, axes.get("y"))
+    figure.update_layout(title=panel.title, template="simple_white", yaxis_title=words)
+    figure.update_xaxes(
+        title=panel.choices["measures"][metric] if measured and metric else axes.get("x")
+    )
+    if axes.get("log"):
+        figure.update_xaxes(
+            type="log", tickvals=axes["ticks"], ticktext=[f"{t:g}" for t in axes["ticks"]]
+        )
+    return figure
+
+
+def shown(runs: Sequence[RunSummary], cost: int, budget: int) -> list[RunSummary]:
+    """As many seeds of every configuration as the budget of bytes has room for, at least one."""
+    ranked: dict[str, list[RunSummary]] = {}
+    for run in sorted(runs, key=lambda r: r.result.config.seed):
+        ranked.setdefault(run.label, []).append(run)
+    room = max(1, budget // max(1, cost * max(1, len(ranked))))
+    return [run for same in ranked.values() for run in same[:room]]
+
+
+def _append(columns: dict[str, list[Any]], *values: Any) -> None:
+    for column, value in zip(columns.values(), values, strict=True):
+        column.append(float(f"{value:.7g}") if isinstance(value, float) else value)
+
+
+def ramp(n: int) -> list[str]:
+    """n colours from small to large."""
+    return [_between(place) for place in np.linspace(0, len(RAMP) - 1, n)]
+
+
+def _between(place: float) -> str:
+    """A colour on the ramp."""
+    low = min(int(place), len(RAMP) - 2)
+    pair = [[int(RAMP[low + k][i : i + 2], 16) for i in (1, 3, 5)] for k in (0, 1)]
+    mixed = [round(a + (b - a) * (place - low)) for a, b in zip(*pair, strict=True)]
+    return "#" + "".join(f"{v:02x}" for v in mixed)

@@ -1,0 +1,344 @@
+"""The page's words and tables: what was run, diagnoses, conditions, people, runs, environment, how
+to repeat."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from placecell import tasks
+from placecell.config.labels import flatten, varying
+from placecell.report.page import sentences
+from placecell.store.run_set import RunSet, current_status, environment_of, message_of
+from placecell.store.runs import RunResult
+from placecell.store.table import Table
+from placecell.study.diagnosis import diagnose_summary
+from placecell.study.people import beside_people
+from placecell.study.records import Summary, more_is_better
+
+STATUSES = ("done", "diverged", "failed", "interrupted", "stopped", "running")
+
+
+def headline_of(result: RunResult) -> str:
+    return tasks.load(result.config.task).headline
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the page says in words about a store."""
+
+    store: RunSet
+    runs: Sequence[RunResult]
+    labels: Mapping[str, str]
+    summary: Summary | None
+
+    @property
+    def title(self) -> str:
+        task = self.runs[0].config.task.replace("_", " ") if self.runs else "no readable runs"
+        return f"{task[:1].upper()}{task[1:]}: what the positions learned"
+
+    def context(self) -> dict[str, Any]:
+        diagnoses = self.diagnoses()
+        runs = self.rows()
+        return {
+            "lead": self.lead(),
+            "ran": self.ran(),
+            "facts": self.facts(),
+            "notes": self.notes(),
+            "diagnoses": diagnoses,
+            "diagnosis_sentence": self.diagnosis_sentence(diagnoses),
+            "all_runs": runs,
+            "troubles": [row for row in runs if row["status"] != "done"],
+            "runs_sentence": self.counts(),
+            "headline_name": f"test {headline_of(self.runs[0])}" if self.runs else "headline",
+            "sweep_toml": self.sweep_toml(),
+            "commands": self.commands(),
+            "environments": self.environments(),
+        }
+
+    def columns(self) -> dict[str, Any]:
+        """The data behind the tables that are not panels."""
+        tables = {"diagnosis": self.diagnoses(), "runs": self.rows()}
+        return {name: {"columns": Table.from_rows(rows)} for name, rows in tables.items()}
+
+    def lead(self) -> str:
+        if self.summary is not None:
+            return (
+                f"{sentences.headline(self.summary, short=True)} {sentences.tables(self.summary)}"
+            )
+        return (
+            "No run here is finished, so there is nothing to compare yet."
+            if self.runs
+            else "No run here can be read."
+        )
+
+    def ran(self) -> list[str]:
+        if not self.runs:
+            return []
+        config = self.runs[0].config
+        about = " ".join((tasks.load(config.task).__doc__ or "").split("\n\n")[0].split())
+        seeds = sorted({r.config.seed for r in self.runs})
+        configurations = len(set(self.labels.values()))
+        each = Counter(self.labels.values())
+        span = (
+            str(min(each.values()))
+            if min(each.values()) == max(each.values())
+            else f"{min(each.values())} to {max(each.values())}"
+        )
+        plural = "seed" if span == "1" else "seeds"
+        return [
+            f"{_count(len(self.runs), 'run')} of the task {config.task}: "
+            f"{_count(configurations, 'configuration')}, "
+            f"{span} {plural} each. {about}",
+        ] + (
+            []
+            if len(seeds) > 2
+            else ["Few seeds: differences between configurations are uncertain."]
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The settings that all runs share and a reader asks for first."""
+        if not self.runs:
+            return []
+        differ = set(varying([r.config for r in self.runs]))
+        flat = flatten(self.runs[0].config)
+        asked = [
+            k
+            for k, v in flat.items()
+            if k.startswith("data.") and type(v) is int and "seed" not in k
+        ]
+        asked += [f"model.{k}" for k in ("width", "depth", "heads", "norm")]
+        asked += [f"train.{k}" for k in ("optimizer", "lr", "steps", "batch_size")]
+        shared = [
+            (k.split(".")[1].replace("_", " "), str(flat[k]))
+            for k in asked
+            if k in flat and k not in differ
+        ]
+        changed = [k for k in sorted(differ) if not k.startswith("encoding.")]
+        return shared + [(k.split(".")[-1].replace("_", " "), "varies") for k in changed]
+
+    def notes(self) -> list[str]:
+        found = []
+        donors = len(self.store.results) - len(self.runs)
+        if donors:
+            found.append(
+                f"{donors} transplanted runs are left out here; `placecell transplant` compares "
+                f"them."
+            )
+        if self.store.unreadable:
+            found.append(
+                f"{_count(len(self.store.unreadable), 'run')} could not be read; see the runs "
+                f"below."
+            )
+        return found
+
+    def counts(self) -> str:
+        counts = Counter(current_status(r.folder, r.status) for r in self.runs)
+        text = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
+        if self.store.unreadable:
+            text += f"{', ' if text else ''}{len(self.store.unreadable)} unreadable"
+        trouble = counts["diverged"] + counts["failed"] + len(self.store.unreadable)
+        seconds = sum(r.seconds for r in self.runs)
+        ended = f"{trouble} did not end well" if trouble else "Nothing failed"
+        return f"{text}. {ended}; {seconds / 60:.1f} minutes of training in all."
+
+    def rows(self) -> list[dict[str, Any]]:
+        name = headline_of(self.runs[0]) if self.runs else ""
+        place = {label: i for i, label in enumerate(self.summary.labels if self.summary else [])}
+        order = sorted(
+            self.runs,
+            key=lambda r: (place.get(self.labels[r.config.name], len(place)), r.config.seed),
+        )
+        found = [
+            {
+                "run": r.config.name,
+                "configuration": self.labels[r.config.name],
+                "seed": r.config.seed,
+                "status": current_status(r.folder, r.status),
+                "step": r.step,
+                "seconds": f"{r.seconds:.1f}",
+                "headline": number(r.final("test", name)),
+                "message": message_of(r) if r.status != "done" else "",
+            }
+            for r in order
+        ]
+        return found + [
+            {
+                "run": run,
+                "configuration": "",
+                "seed": "",
+                "status": "unreadable",
+                "step": "",
+                "seconds": "",
+                "headline": "",
+                "message": text,
+            }
+            for run, text in self.store.unreadable.items()
+        ]
+
+    def diagnoses(self) -> list[dict[str, Any]]:
+        """A row a configuration and signature, what is not well first."""
+        if self.summary is None:
+            return []
+        found: dict[tuple[str, str], list[Any]] = {}
+        diagnosed = diagnose_summary(self.summary.runs, self.summary.baseline_headlines())
+        pairs = zip(self.summary.runs, diagnosed, strict=True)
+        for run, one in sorted(pairs, key=lambda pair: pair[0].result.config.seed):
+            found.setdefault((run.label, one.name), []).append((run.result.config.seed, one))
+        place = {label: i for i, label in enumerate(self.summary.labels)}
+        total = Counter(run.label for run in self.summary.runs)
+        rows = []
+        for (label, name), same in sorted(
+            found.items(), key=lambda item: (item[1][0][1].healthy, place[item[0][0]])
+        ):
+            seed, one = same[0]
+            seen = f"seed {seed}: {one.seen}" if total[label] > 1 else one.seen
+            rows.append(
+                {
+                    "configuration": label,
+                    "signature": name,
+                    "runs": f"{len(same)} of {total[label]}",
+                    "seen": seen,
+                    "advice": one.advice,
+                    "healthy": one.healthy,
+                }
+            )
+        return rows
+
+    def diagnosis_sentence(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        counts: Counter[str] = Counter()
+        for row in rows:
+            if not row["healthy"]:
+                counts[row["signature"]] += int(row["runs"].split()[0])
+        total = len(self.summary.runs) if self.summary else 0
+        if not counts:
+            return f"All {total} finished runs look well by their own numbers."
+        said = ", ".join(f"{n} {name}" for name, n in counts.most_common())
+        return f"Of {total} finished runs, {sum(counts.values())} show a failure signature: {said}."
+
+    def sweep_toml(self) -> str:
+        """Settings from which `placecell sweep` makes exactly these runs."""
+        if not self.runs:
+            return ""
+        differ = varying([r.config for r in self.runs])
+        seeds = sorted({r.config.seed for r in self.runs})
+        first = replace(self.runs[0].config, seed=0).to_toml().rstrip()
+        lines = [first, "", "[sweep]", f"seeds = {seeds[-1] + 1}"]
+        grids = []
+        for result in self.runs:
+            flat = flatten(result.config)
+            values = {
+                ("encoding" if k == "encoding.name" else k.split(".")[-1]): flat[k]
+                for k in differ
+                if flat.get(k) is not None
+            }
+            if values and values not in grids:
+                grids.append(values)
+        for values in grids:
+            lines += [
+                "",
+                "[[sweep.grid]]",
+                *(f"{key} = {_toml(value)}" for key, value in values.items()),
+            ]
+        return "\n".join(lines) + "\n"
+
+    def commands(self) -> str:
+        task = self.runs[0].config.task if self.runs else "TASK"
+        return (
+            f"pip install 'placecell[report]'\nplacecell sweep {task} --config sweep.toml --out "
+            f"runs/again\n"
+            "placecell report runs/again -o report.html"
+        )
+
+    def environments(self) -> list[dict[str, Any]]:
+        """What the runs ran on, once for each that differs."""
+        told_apart = [
+            {k: v for k, v in environment_of(r).items() if k != "attempts"} for r in self.runs
+        ]
+        found = Counter(json.dumps(one, sort_keys=True) for one in told_apart)
+        told = []
+        for text, count in found.most_common():
+            values = json.loads(text)
+            packages = values.pop("packages", {})
+            rows = [(k.replace("_", " "), str(v)) for k, v in values.items() if v is not None]
+            rows += [(k, str(v)) for k, v in packages.items()] if isinstance(packages, dict) else []
+            if rows:
+                told.append({"runs": count, "rows": rows})
+        return told
+
+
+def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict[str, Any]]:
+    """The tables by condition, and beside people if their items are given."""
+    headline, groups, up = (
+        summary.task.headline,
+        list(summary.task.groups),
+        more_is_better(summary.task),
+    )
+    found = []
+    if len(groups) > 1:
+        rows: list[dict[str, Any]] = []
+        for label in summary.labels:
+            means = {g: summary.interval(label, f"test/{headline}/{g}").estimate for g in groups}
+            rows.append(
+                {
+                    "configuration": label,
+                    "all": summary.interval(label, f"test/{headline}").estimate,
+                }
+                | means
+            )
+        if any(math.isfinite(row[g]) for row in rows for g in groups):
+            said = sentences.conditions(rows, groups, up)
+            found.append(_grid("conditions", f"Test {headline} by condition", said, rows))
+    if items is not None:
+        found.append(_people(summary, items, human))
+    return found
+
+
+def _people(summary: Summary, items: Path, human: Path | None) -> dict[str, Any]:
+    """The best run of each configuration on the items that people solved."""
+    scores = beside_people(summary, items, human)
+    said = "How people did on these items is not known."
+    if scores.known and "all" in scores.people:
+        said = (
+            f"{scores.above_people} of {len(scores.models)} configurations solve more of these "
+            f"items "
+            f"than people do ({scores.people['all']:.3f})."
+        )
+    return _grid("people", "Models beside people", said, scores.table().rows())
+
+
+def _grid(
+    id: str, heading: str, sentence: str, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    columns = Table.from_rows(rows)
+    cells = [
+        [str(v) if isinstance(v, str) else number(v) for v in row]
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return {
+        "id": id,
+        "heading": heading,
+        "sentence": sentence,
+        "notes": [],
+        "pictures": [],
+        "head": list(columns),
+        "rows": cells,
+        "columns": columns,
+    }
+
+
+def number(value: float | None) -> str:
+    return "–" if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)

@@ -1,0 +1,248 @@
+"""What to see in each figure, in a sentence that follows from the data and changes when they do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from placecell.store.runs import RunResult
+from placecell.study.curves import headline_gain, rank_correlation
+from placecell.study.records import Summary, more_is_better
+
+SHOWS = 0.05  # a table shows the truth if fewer shuffled tables than this do as well,
+LEAST = 0.2  # and if its correlation with the true relation is at least this
+PROCRUSTES = "table/procrustes"  # the one measure of which less is better
+
+
+def headline(summary: Summary, short: bool = False) -> str:
+    """Whether accuracy (or error) against σ is the inverted U (or U) of the paper, and what the
+    others reach."""
+    name, curve, up = (
+        f"test/{summary.task.headline}",
+        summary.sigma_curve(),
+        more_is_better(summary.task),
+    )
+    said = []
+    if len(curve) > 1:
+        best, means = (
+            summary.best_sigma(),
+            [summary.interval(label, name).estimate for _, label in curve],
+        )
+        first, last = curve[0][0], curve[-1][0]
+        shape = _shape(summary, best, len(curve))
+        said.append(
+            f"{shape}: test {summary.task.headline} is best at σ = {curve[best][0]:g} "
+            f"({means[best]:.3f})"
+        )
+        ends = [f"{means[i]:.3f} at σ = {curve[i][0]:g}" for i in (0, len(curve) - 1) if i != best]
+        said[-1] += f", against {' and '.join(ends)}." if ends else "."
+        if short:
+            return said[0]
+        if best != len(curve) - 1:
+            said.append(_paired(summary, curve[best], curve[-1]))
+        elif best != 0:
+            said.append(
+                f"Over σ from {first:g} to {last:g} the largest does best, against the paper."
+            )
+    rest = [label for label in summary.labels if label not in {label for _, label in curve}]
+    scores = {label: summary.interval(label, name).estimate for label in rest}
+    scores = {label: value for label, value in scores.items() if math.isfinite(value)}
+    if scores:
+        top = (max if up else min)(scores, key=lambda label: scores[label])
+        kind = "other encodings" if curve else "configurations"
+        said.append(
+            f"Of the {len(scores)} {kind}, {top} is best with {scores[top]:.3f}."
+            if len(scores) > 1
+            else f"{top} reaches {scores[top]:.3f}."
+        )
+    others = summary.baseline_headlines()
+    if others and len(curve) > 1:
+        top = (max if up else min)(others, key=lambda label: others[label])
+        beaten = means[best] > others[top] if up else means[best] < others[top]
+        said.append(
+            f"The best baseline, {top}, has {others[top]:.3f}: it is "
+            f"{'' if beaten else 'not '}beaten."
+        )
+    return " ".join(said) or "No run here has a test score yet."
+
+
+def _shape(summary: Summary, best: int, count: int) -> str:
+    up = more_is_better(summary.task)
+    if 0 < best < count - 1:
+        return "An inverted U" if up else "A U (an error, so less is better)"
+    where = "smallest" if best == 0 else "largest"
+    return f"No {'inverted U' if up else 'U'} over the σ tried, the best is the {where}"
+
+
+def _paired(summary: Summary, best: tuple[float, str], last: tuple[float, str]) -> str:
+    gain = headline_gain(summary, best[1], last[1])
+    if gain is None:
+        return "One seed only: the difference has no interval."
+    low, high = gain.interval.low, gain.interval.high
+    text = f"σ = {best[0]:g} minus σ = {last[0]:g}, paired by seed: {gain.interval.estimate:+.3f}"
+    if math.isfinite(low):
+        clear = "which excludes no difference" if low * high > 0 else "which includes no difference"
+        return f"{text} (95 % interval {low:+.3f} to {high:+.3f}, {clear}; {gain.seeds} seeds)."
+    return f"{text} ({gain.seeds} seeds, too few for an interval)."
+
+
+def training(results: Sequence[tuple[str, RunResult]], metric: str, headline: str) -> str:
+    """How training went, by the metric that is shown."""
+    ends = {
+        (label, result.config.seed): (result.final("train", metric), result.final("test", metric))
+        for label, result in results
+    }
+    trained = [train for train, _ in ends.values() if math.isfinite(train)]
+    if not trained:
+        return "Nothing has been evaluated yet."
+    total = len(trained)
+    if metric == "table_gradient":
+        low, high = min(trained), max(trained)
+        return (
+            f"The gradient into the table ends between {low:.2g} and {high:.2g} in the "
+            f"{total} runs that learn one."
+        )
+    if metric == headline == "accuracy":
+        whole = sum(train == 1.0 for train in trained)
+        gaps = [train - test for train, test in ends.values() if math.isfinite(train - test)]
+        text = f"{whole} of {total} runs end with every training sample right (dotted)"
+        if not gaps:
+            return text + "."
+        widest = max(
+            ends,
+            key=lambda k: -1.0 if math.isnan(ends[k][0] - ends[k][1]) else ends[k][0] - ends[k][1],
+        )
+        return (
+            f"{text}; test (solid) ends {np.mean(gaps):.3f} below training on average, most at "
+            f"{widest[0]} (seed {widest[1]}): {max(gaps):.3f}."
+        )
+    tested = [test for _, test in ends.values() if math.isfinite(test)]
+    text = (
+        f"Training {metric} (dotted) ends between {min(trained):.3g} and {max(trained):.3g} "
+        f"over {total} runs"
+    )
+    return text + (
+        f"; test (solid) between {min(tested):.3g} and {max(tested):.3g}." if tested else "."
+    )
+
+
+def tables(summary: Summary) -> str:
+    """For which σ the table came to show the true relation."""
+    curve = summary.sigma_curve()
+    found: list[tuple[str, float, float]] = []
+    labels = [label for _, label in curve] or [
+        label for label in summary.labels if np.isfinite(summary.values(label, "table/moved")).any()
+    ]
+    for label in labels:
+        value = summary.interval(label, "table/relation").estimate
+        if math.isfinite(value):
+            found.append(
+                (label, value, float(np.nanmean(summary.values(label, "table/relation_p"))))
+            )
+    if not found:
+        return "No learned table is among these runs; fixed tables are shown as they are."
+    names = {label: f"σ = {sigma:g}" for sigma, label in curve}
+    clear = [names.get(label, label) for label, value, p in found if value >= LEAST and p < SHOWS]
+    noise = [
+        names.get(label, label) for label, value, p in found if not (value >= LEAST and p < SHOWS)
+    ]
+    top = max(found, key=lambda one: one[1])
+    what = "the true arrangement"
+    if not clear:
+        text = f"No learned table shows {what}"
+    elif not noise:
+        text = f"Every learned table shows {what} (rows alike where tokens belong together)"
+    else:
+        text = f"The table shows {what} at {_list(clear)} and stays like noise at {_list(noise)}"
+    text += f"; the correlation with it is highest, {top[1]:.2f}, at {names.get(top[0], top[0])}."
+    kept = [len(run.snapshots) for run in summary.runs if run.table is not None]
+    if not any(kept):
+        text += " These runs kept no tables from during training, so there is no slider over steps."
+    return text
+
+
+def attention(summary: Summary) -> str:
+    """Which configuration's attention follows the true relation most, and least."""
+    found = {
+        label: summary.interval(label, "attention/relation").estimate for label in summary.labels
+    }
+    found = {label: value for label, value in found.items() if math.isfinite(value)}
+    if not found:
+        return "No attention maps could be read."
+    most, least = max(found, key=lambda k: found[k]), min(found, key=lambda k: found[k])
+    text = (
+        f"Attention follows the true relation most in {most} (correlation {found[most]:.2f}, "
+        f"mean over layers)"
+    )
+    if most != least:
+        text += f" and least in {least} ({found[least]:.2f})"
+    if found[most] < 0.1:
+        text = (
+            f"Attention follows the true relation nowhere: the highest correlation is "
+            f"{found[most]:.2f}, in {most}"
+        )
+    return text + "."
+
+
+def agreement(summary: Summary, measure: str, words: str) -> str:
+    """Whether a measure and the headline go together over σ."""
+    labels = [label for _, label in summary.sigma_curve()]
+    if len(labels) < 3:
+        return (
+            f"The {words}, against test {summary.task.headline}. It takes three σ to say "
+            f"whether they go together."
+        )
+    interval = rank_correlation(summary, measure)
+    if interval is None:
+        return (
+            f"The {words} was not measured in all runs of a seed, so nothing is said of it over σ."
+        )
+    if not math.isfinite(interval.estimate):
+        return f"The {words} does not differ over σ, or the headline does not: no rank correlation."
+    good = (
+        interval.estimate
+        * (1 if more_is_better(summary.task) else -1)
+        * (-1 if measure == PROCRUSTES else 1)
+    )
+    verdict = (
+        "go together as the paper says"
+        if good > 0.5
+        else "go against each other"
+        if good < -0.5
+        else "hardly go together"
+    )
+    text = (
+        f"Over σ, the {words} and test {summary.task.headline} {verdict}: rank correlation "
+        f"{interval.estimate:+.2f}"
+    )
+    if math.isfinite(interval.low):
+        text += f" (95 % interval over seeds {interval.low:+.2f} to {interval.high:+.2f})"
+    return text + "."
+
+
+def conditions(rows: Sequence[dict[str, Any]], groups: Sequence[str], up: bool) -> str:
+    """Which condition is hardest, and for how many of the configurations."""
+    hardest: dict[str, int] = {}
+    for row in rows:
+        known = {g: row[g] for g in groups if row.get(g) is not None and math.isfinite(row[g])}
+        if known:
+            worst = (min if up else max)(known, key=lambda g: known[g])
+            hardest[worst] = hardest.get(worst, 0) + 1
+    if not hardest:
+        return "No scores by condition."
+    top = max(hardest, key=lambda g: hardest[g])
+    total = sum(hardest.values())
+    if hardest[top] == total:
+        return (
+            (f"{top} is the hardest condition for every one of the {total} configurations.")
+            if total > 1
+            else (f"{top} is the hardest condition.")
+        )
+    return f"{top} is the hardest condition for {hardest[top]} of {total} configurations."
+
+
+def _list(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

@@ -1,0 +1,173 @@
+"""Every write to disk: staged beside its destination, flushed, renamed. A kill leaves the old file
+or the new."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import errno
+import fcntl
+import io
+import json
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from placecell.errors import InputError
+from placecell.store import disk
+
+STAGED = ".*.tmp"  # what a kill leaves of a write
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` at once or not at all."""
+    staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        disk.write(staged, content)
+        disk.sync(staged)
+        disk.rename(staged, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            disk.remove(staged)
+        if isinstance(error, OSError):
+            raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
+        raise
+    disk.sync_folder(path.parent)
+
+
+def write_text(path: Path, content: str) -> None:
+    write_bytes(path, content.encode())
+
+
+def write_json(path: Path, content: Any) -> None:
+    write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def csv_bytes(columns: Mapping[str, Sequence[Any]]) -> bytes:
+    """Columns as CSV; None is an empty cell, and numbers read back unchanged."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue().encode()
+
+
+def finite(value: Any) -> Any:
+    """Plain values with the numbers that JSON cannot hold (NaN, infinity) as null."""
+    if isinstance(value, dict):
+        return {key: finite(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}).") from None
+    except (ValueError, RecursionError) as error:  # the second if it is nested too deep
+        raise InputError(f"{path}: not valid JSON ({error}).") from None
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], note: Mapping[str, str] | None = None
+) -> None:
+    """Tensors as a safetensors file, with a note of strings in its header."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_bytes(path, safetensors.torch.save(plain, dict(note or {})))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and the note of a safetensors file. Nothing in it is ever executed: a pickle is
+    refused."""
+    try:
+        with path.open("rb") as start:
+            first = start.read(2)
+        with safetensors.safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    except safetensors.SafetensorError as error:
+        # only now: a header of 640 bytes begins as a pickle does, one of 19280 as a zip
+        if first == b"PK" or (first[:1] == b"\x80" and first[1:] in b"\x02\x03\x04\x05"):
+            raise InputError(
+                f"{path}: a pickle, which could run code; expected a safetensors file."
+            ) from None
+        raise InputError(f"{path}: not a whole safetensors file ({error}).") from None
+
+
+def remove(path: Path) -> None:
+    """Remove a file, if it is there, so that it stays away."""
+    if path.exists():
+        disk.remove(path)
+        disk.sync_folder(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make `path` and see that it can be written to, before any work is done for it."""
+    probe = path / f".write-test.{os.getpid()}.tmp"
+    try:
+        for missing in reversed(
+            [folder for folder in (path, *path.parents) if not folder.exists()]
+        ):
+            disk.make_folder(missing)
+            disk.sync_folder(missing.parent)
+        if not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        disk.write(probe, b"")
+        disk.remove(probe)
+    except OSError as error:
+        raise InputError(
+            f"{path}: the output folder cannot be written ({error.strerror}); choose another."
+        ) from None
+
+
+def remove_left_over(folder: Path) -> None:
+    """Clear what a kill left half-written in `folder`. Only for who holds its lock."""
+    for path in folder.glob(STAGED):
+        disk.remove(path)
+
+
+class Busy(InputError):
+    """Another process holds the lock."""
+
+
+@contextlib.contextmanager
+def lock(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Hold `folder` for this process. The lock is the kernel's: a killed process leaves none
+    behind."""
+    try:
+        file = (folder / ".lock").open("a")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be locked ({error.strerror}).") from None
+    with file:
+        for patience in (0.02, 0.1, 0.0):  # `is_locked` holds it for a moment too
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                break
+            except BlockingIOError:
+                time.sleep(patience)
+        else:
+            raise Busy(f"{folder}: another process is working on this run; wait for it or stop it.")
+        yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether some process, on this machine or another that shares the folder, holds `folder`
+    now."""
+    try:
+        with (folder / ".lock").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

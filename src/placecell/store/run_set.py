@@ -1,0 +1,125 @@
+"""Some runs to measure or report on, and a note of each that cannot be read; how one of them
+stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from placecell.errors import InputError
+from placecell.store import files
+from placecell.store.runs import RunResult, load_result, read_status
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """Runs that were read, of one folder (`Store.run_set`) or at hand (`RunSet.of`).
+
+    Attributes
+    ----------
+    where
+        What messages call these runs.
+    results
+        The runs that could be read.
+    unreadable
+        Name of a run to what is wrong with it.
+    folder
+        The folder of the runs, where analyses of them are; None for runs at hand.
+    """
+
+    where: str
+    results: list[RunResult]
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @classmethod
+    def of(cls, results: Iterable[Any]) -> RunSet:
+        """Make a set of results of `placecell.run`, or of outcomes of a sweep."""
+        readable, unreadable = [], {}
+        for one in results:
+            result = getattr(one, "result", one)
+            if result is None:  # an outcome of a sweep that failed
+                unreadable[one.config.name] = one.message
+            elif isinstance(result, RunResult):
+                readable.append(result)
+            else:
+                kind = type(one).__name__
+                raise InputError(
+                    f"expected results of placecell.run or outcomes of a sweep, found {kind}."
+                )
+        if not readable and not unreadable:
+            raise InputError("no runs were given to report on.")
+        return cls("these results", readable, unreadable)
+
+
+def read_runs(folders: Iterable[Path]) -> tuple[list[RunResult], dict[str, str]]:
+    """Read the runs of these folders. One that cannot be read, or not whole, does not hide the
+    others.
+
+    Returns
+    -------
+    results, unreadable
+        The runs, and the name of each other one to what is wrong with it.
+    """
+    results, unreadable = [], {}
+    for folder in folders:
+        try:
+            result = load_result(folder)
+            wrong = lacking(result)
+        except InputError as error:
+            wrong = str(error)
+        if wrong:
+            unreadable[folder.name] = wrong
+        else:
+            results.append(result)
+    return results, unreadable
+
+
+def lacking(result: RunResult) -> str:
+    """Say what a run whose status is done should have and has not; empty if it is whole."""
+    if result.status != "done":
+        return ""
+    last = max((row.step for row in result.rows), default=None)
+    if last != result.step:
+        measured = (
+            "nothing was measured" if last is None else f"the last measurement is of step {last}"
+        )
+        path = result.folder / "metrics.csv"
+        return f"{path}: cut off; the run ended at step {result.step}, {measured}."
+    if not (result.folder / "weights.safetensors").exists():
+        return f"{result.folder}: the weights are missing (weights.safetensors)."
+    return ""
+
+
+def current_status(folder: Path, status: str) -> str:
+    """The status of a run now: `stopped` for one that says `running` and that no process works
+    on."""
+    return "stopped" if status == "running" and not files.is_locked(folder) else status
+
+
+def message_of(result: RunResult) -> str:
+    """Why a run failed, as its folder has it; empty if it does not say."""
+    try:
+        return str(read_status(result.folder)["message"])
+    except InputError:
+        return ""
+
+
+def environment_of(result: RunResult) -> dict[str, Any]:
+    """The machine and packages of a run, as its folder has them; empty if it does not."""
+    try:
+        environment = files.read_json(result.folder / "environment.json")
+    except InputError:
+        return {}
+    return environment if isinstance(environment, dict) else {}
+
+
+def unchanged_since(folder: Path, moment: float) -> bool:
+    """Whether the run in a folder stands as it did at a moment, so that what was measured then
+    holds."""
+    try:
+        return (folder / "status.json").stat().st_mtime <= moment
+    except OSError:
+        return False

@@ -1,0 +1,166 @@
+"""The folder of one run: its status, its metrics, and the run read back from them."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from placecell.config.run import RunConfig, read_toml
+from placecell.config.values import held
+from placecell.errors import InputError
+from placecell.registry import HOW_TO_LOAD, NO_MODULE, TASKS
+from placecell.store import files
+
+Status = Literal["running", "done", "diverged", "interrupted", "failed"]
+
+
+class Row(NamedTuple):
+    """One measurement: metrics are rows."""
+
+    step: int
+    split: str
+    name: str
+    value: float
+
+
+ENDED = ("done", "diverged")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A finished (or interrupted) run: how it ended and what was measured. The rest is in its
+    folder."""
+
+    config: RunConfig
+    folder: Path
+    status: Status
+    step: int
+    seconds: float
+    rows: tuple[Row, ...]
+    reused: bool = False
+
+    def final(self, split: str, name: str) -> float:
+        """The last value of a metric; NaN if it was never measured."""
+        return next(
+            (r.value for r in reversed(self.rows) if (r.split, r.name) == (split, name)),
+            float("nan"),
+        )
+
+
+def finished(folder: Path) -> bool:
+    """Whether the run of this folder is done (or diverged)."""
+    return (folder / "status.json").exists() and read_status(folder)["status"] in ENDED
+
+
+def reuse(folder: Path) -> RunResult:
+    """The result of a finished run, to be used again. A checkpoint that a kill just before the end
+    left is removed."""
+    with contextlib.suppress(OSError):
+        files.remove(folder / "checkpoint.safetensors")
+    return replace(load_result(folder), reused=True)
+
+
+def mark_failed(folder: Path, message: str) -> None:
+    """Say in its folder that a run's process died, if that can still be said there. Its checkpoint
+    stays."""
+    with contextlib.suppress(InputError), files.lock(folder):
+        if not finished(folder):
+            before = read_status(folder)
+            write_status(folder, "failed", before["step"], before["seconds"], message)
+
+
+def read_status(folder: Path) -> dict[str, Any]:
+    path = folder / "status.json"
+    found = files.read_json(path)
+    try:
+        step, seconds = (
+            held(found[key], kind, key, at_least=0)
+            for key, kind in (("step", int), ("seconds", float))
+        )
+        status, message = (
+            held(found["status"], Status, "status"),
+            held(found.get("message", ""), str, "message"),
+        )
+    except (KeyError, TypeError, InputError):
+        raise InputError(f"{path}: not the status of a run.") from None
+    return {"status": status, "step": step, "seconds": seconds, "message": message}
+
+
+def write_status(
+    folder: Path, status: Status, step: int, seconds: float, message: str = ""
+) -> None:
+    message = message.partition("\n")[0][:500]  # a compiler may say pages
+    content = {"status": status, "step": step, "seconds": round(seconds, 3), "message": message}
+    files.write_json(folder / "status.json", content)
+
+
+def metrics_csv(rows: list[Row]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Row._fields)
+    writer.writerows((r.step, r.split, r.name, repr(float(r.value))) for r in rows)
+    return text.getvalue()
+
+
+def load_config(folder: Path) -> RunConfig:
+    """The configuration of a run; if its task is not known, the error says which plugin had it."""
+    path = folder / "config.toml"
+    try:
+        return RunConfig.from_toml(path)
+    except InputError:
+        task = read_toml(path).get("task")
+        if isinstance(task, str) and task not in TASKS.names():
+            raise not_known(folder, TASKS.kind, task) from None
+        raise
+
+
+def not_known(folder: Path, kind: str, name: str) -> InputError:
+    """An error for a run whose task or encoding is not known here, as its plugin is not loaded."""
+    try:
+        source = files.read_json(folder / "environment.json")["plugins"][kind]
+    except (InputError, KeyError, TypeError):
+        source = "a plugin"
+    if source in NO_MODULE:
+        source = "a script or a notebook"
+    return InputError(f"{folder}: unknown {kind} {name!r}, which was of {source}; {HOW_TO_LOAD}.")
+
+
+def load_result(folder: Path | str) -> RunResult:
+    """A run read back from its folder."""
+    folder = Path(folder)
+    config = load_config(folder)
+    task, _, digits = folder.name.rpartition("-")
+    # a copy may be called anything
+    named = task in TASKS.names() and re.fullmatch("[0-9a-f]{12}", digits)
+    if named and folder.name != config.name:
+        raise InputError(
+            f"{folder}: its config.toml is that of {config.name}: of another run, or another "
+            "version."
+        )
+    status = read_status(folder)
+    ended = status["status"] in ENDED
+    path = folder / "metrics.csv"
+    rows: list[Row] = []
+    try:
+        with path.open(newline="") as file:
+            header, *lines = [line for line in csv.reader(file) if line] or [[]]
+        if header != list(Row._fields) or (ended and not lines):
+            raise ValueError(f"found {len(lines)} lines below {','.join(header)!r}")
+        rows = [Row(int(step), split, name, float(value)) for step, split, name, value in lines]
+    except FileNotFoundError:
+        if ended:
+            raise InputError(
+                f"{path}: missing, of a run that is {status['status']}; remove its folder."
+            ) from None
+    except (ValueError, OSError, csv.Error) as error:
+        raise InputError(
+            f"{path}: not a metrics file (expected step,split,name,value): {error}."
+        ) from None
+    return RunResult(
+        config, folder, status["status"], status["step"], status["seconds"], tuple(rows)
+    )

@@ -1,0 +1,239 @@
+"""What went wrong in runs, by the signatures of `analysis.diagnosis`, and what to try next."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from placecell import analysis, tasks
+from placecell.analysis import Diagnosis, Numbers, map_consistency
+from placecell.analysis.diagnosis import MOVED
+from placecell.config.labels import label, varying
+from placecell.errors import InputError
+from placecell.store import RunSet, Store, Table
+from placecell.store.runs import ENDED, RunResult, load_result
+from placecell.study.records import RunSummary, more_is_better
+from placecell.study.summary import error_of_mean, look, map_sample, table_moved
+from placecell.train.run import load_model, load_snapshots, make_task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEALTHY = "diagnosis: no sign of trouble"
+
+
+class RunDiagnosis(NamedTuple):
+    """The diagnosis of one run, with the label of its configuration, its name and its seed."""
+
+    label: str
+    diagnosis: Diagnosis
+    run: str
+    seed: int
+
+
+class Diagnoses(list[RunDiagnosis]):
+    """The diagnosis of each run.
+
+    `print(diagnoses)` names what is not well, as `placecell sweep` does at its end.
+    """
+
+    @property
+    def table(self) -> Table:
+        """One row per run: label, seed, diagnosis, the numbers that show it, what to try."""
+        return Table.from_rows(
+            {
+                "run": one.run,
+                "label": one.label,
+                "seed": one.seed,
+                "diagnosis": one.diagnosis.name,
+                "healthy": one.diagnosis.healthy,
+                "seen": one.diagnosis.seen,
+                "advice": one.diagnosis.advice,
+            }
+            for one in self
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `table` as a pandas data frame."""
+        return self.table.to_frame()
+
+    def __str__(self) -> str:
+        return "\n".join(lines([(one.label, one.diagnosis) for one in self])) or HEALTHY
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def diagnose(
+    runs: Path | str | RunResult | Iterable[Any], *, keys: Sequence[str] | None = None
+) -> Diagnoses:
+    """Say what the numbers of runs show of how they went, and what to try next.
+
+    Parameters
+    ----------
+    runs
+        A folder of runs or of one run; or a result of `placecell.run`; or several results, or the
+        outcomes of `placecell.sweep`. Of several runs, those that have not ended are left out.
+    keys
+        The settings that labels name; None names those that vary over the runs.
+
+    Returns
+    -------
+    Diagnoses
+        A list with one diagnosis per run.
+
+    Examples
+    --------
+    >>> print(placecell.diagnose("runs/mine"))  # doctest: +SKIP
+    diagnosis: learnable σ=2.0 (3 of 3) memorising: ...
+    """
+    if isinstance(runs, RunResult):
+        results = [runs]
+    elif isinstance(runs, str | Path):
+        folder = Path(runs)
+        is_one_run = (folder / "status.json").exists()
+        results = [load_result(folder)] if is_one_run else _ended(Store(folder).run_set())
+    else:
+        results = _ended(RunSet.of(runs))
+    keys = varying([result.config for result in results]) if keys is None else keys
+    return Diagnoses(
+        RunDiagnosis(name, one, result.config.name, result.config.seed)
+        for result, (name, one) in zip(results, diagnose_results(results, keys), strict=True)
+    )
+
+
+def _ended(runs: RunSet) -> list[RunResult]:
+    """The runs that are done or diverged."""
+    results = [result for result in runs.results if result.status in ENDED]
+    if not results:
+        raise InputError(
+            f"{runs.where}: no run here is finished yet; `placecell sweep` goes on with them."
+        )
+    return results
+
+
+def diagnose_summary(
+    runs: Sequence[RunSummary], simpler: Mapping[str, float] | None = None
+) -> list[Diagnosis]:
+    """The diagnosis of each of the measured runs; `simpler` is what simpler methods reach on the
+    same data."""
+    seeds = Counter(run.label for run in runs)
+    return [
+        analysis.diagnose(
+            numbers(
+                run.result,
+                moved=run.values.get("table/moved", math.nan),
+                consistency=run.values.get("attention/consistency", math.nan),
+                seeds=seeds[run.label],
+                mean=run.values.get("error_of_mean", math.nan),
+                simpler=simpler,
+            )
+        )
+        for run in runs
+    ]
+
+
+def diagnose_result(result: RunResult) -> Diagnosis:
+    """The diagnosis of one run, without other seeds to compare its attention with."""
+    return diagnose_results([result], [])[0][1]
+
+
+def diagnose_results(
+    results: Sequence[RunResult], keys: Sequence[str]
+) -> list[tuple[str, Diagnosis]]:
+    """The diagnosis of each run of a sweep, with its label; `keys` are what varies. What takes time
+    is looked at only where it can make a difference: the mean where nothing was found, and
+    attention over seeds where a table moved and nothing worse was found."""
+    labels, distances = [label(r.config, keys) for r in results], [_moved(r) for r in results]
+    found = [
+        analysis.diagnose(numbers(r, moved=distance))
+        for r, distance in zip(results, distances, strict=True)
+    ]
+    guesses: dict[Any, float] = {}
+    for i, result in enumerate(results):
+        if found[i].healthy:
+            if result.config.data not in guesses:
+                guesses[result.config.data] = error_of_mean(make_task(result.config))
+            found[i] = analysis.diagnose(
+                numbers(result, moved=distances[i], mean=guesses[result.config.data])
+            )
+    for name in dict.fromkeys(labels):
+        same = [i for i, one in enumerate(labels) if one == name and results[i].status == "done"]
+        unclear = [
+            i for i in same if distances[i] >= MOVED and found[i].name in ("learned", "overfitting")
+        ]
+        if len(same) < 2 or not unclear:
+            continue
+        task = make_task(results[same[0]].config)
+        sample = map_sample(task)
+        maps = [
+            one for one in (look(results[i], task, sample).maps for i in same) if one is not None
+        ]
+        agreed = dict(zip(same, map_consistency(maps), strict=True))
+        for i in unclear:
+            more = numbers(
+                results[i], moved=distances[i], consistency=float(agreed[i]), seeds=len(same)
+            )
+            found[i] = analysis.diagnose(more)
+    return list(zip(labels, found, strict=True))
+
+
+def lines(diagnoses: Sequence[tuple[str, Diagnosis]]) -> list[str]:
+    """What is not well, a line for each configuration and signature."""
+    found: dict[tuple[str, str], list[Diagnosis]] = {}
+    for name, one in diagnoses:
+        if not one.healthy:
+            found.setdefault((name, one.name), []).append(one)
+    total = Counter(name for name, _ in diagnoses)
+    return [
+        f"diagnosis: {name} ({len(same)} of {total[name]}) {same[0]}"
+        for (name, _), same in found.items()
+    ]
+
+
+def numbers(
+    result: RunResult,
+    moved: float = math.nan,
+    consistency: float = math.nan,
+    seeds: int = 1,
+    mean: float = math.nan,
+    simpler: Mapping[str, float] | None = None,
+) -> Numbers:
+    """What a diagnosis looks at, from a run's metrics."""
+    task = tasks.load(result.config.task)(result.config.data)
+    train = result.final("train", task.headline)
+    losses = {r.step: r.value for r in result.rows if (r.split, r.name) == ("train", "loss")}
+    pulls = {
+        r.step: r.value for r in result.rows if (r.split, r.name) == ("train", "table_gradient")
+    }
+    return Numbers(
+        status=result.status,
+        up=more_is_better(task),
+        train=train,
+        test=result.final("test", task.headline),
+        learned=task.learned(train),
+        loss=list(losses.values()),
+        moved=moved,
+        gradient=[pulls[step] for step in losses if step in pulls],
+        consistency=consistency,
+        seeds=seeds,
+        steps=result.step,
+        warmup=result.config.train.warmup,
+        mean=mean,
+        simpler=simpler or {},
+    )
+
+
+def _moved(result: RunResult) -> float:
+    """How far the table of a finished run moved; NaN where that cannot be told."""
+    if result.status != "done":
+        return math.nan
+    try:
+        config, task, model = load_model(result.folder)
+        first = load_snapshots(result.folder).get(0)
+    except InputError:  # its weights have gone
+        return math.nan
+    return table_moved(config, task, model, None if first is None else first.double().numpy())

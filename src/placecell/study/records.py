@@ -1,0 +1,158 @@
+"""What was measured of runs: a `RunSummary` for each run, a `Summary` for all runs of a sweep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placecell import analysis
+from placecell.config.labels import flatten
+from placecell.seeds import numpy_stream
+from placecell.store.runs import RunResult
+from placecell.store.table import Table
+from placecell.tasks.base import Task, Truth
+from placecell.tasks.optional import HasBaselines
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RunSummary:
+    """One run's measurements by name, with the arrays that figures show."""
+
+    result: RunResult
+    label: str
+    values: dict[str, float]
+    notes: dict[str, str]  # measurements in words
+    table: Array | None  # n d
+    maps: Array | None  # layers n n, averaged over samples and heads
+    heads: Array | None = None  # layers h n n, averaged over samples
+    snapshots: Mapping[int, Array] = field(
+        default_factory=dict
+    )  # step -> the table as it was (n d)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A sweep: its runs, what varies in it, and the task that they share."""
+
+    task: Task
+    runs: list[RunSummary]
+    keys: list[str]
+
+    @cached_property
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Other methods on the same data, name -> measurements; none where runs have different
+        data."""
+        same_data = len({one.result.config.data for one in self.runs}) == 1
+        return self.task.baselines() if same_data and isinstance(self.task, HasBaselines) else {}
+
+    @property
+    def n_places(self) -> int:
+        """How many places the task has: the rows of a table, and of an attention map."""
+        return len(self.task.places.index)
+
+    @property
+    def truth(self) -> Truth:
+        """What is known of the places' arrangement; of a task that knows nothing, no relation."""
+        return self.task.truth() or Truth.unknown(self.n_places)
+
+    def baseline_headlines(self) -> dict[str, float]:
+        """The test headline of other methods on the same data, where it was measured."""
+        name = f"test/{self.task.headline}"
+        return {
+            label: float(values[name])
+            for label, values in self.baselines.items()
+            if math.isfinite(values.get(name, math.nan))
+        }
+
+    @property
+    def labels(self) -> list[str]:
+        """The configurations in a readable order: by encoding, then by what varies."""
+        order: dict[str, tuple[Any, ...]] = {}
+        for one in self.runs:
+            config = one.result.config
+            flat = flatten(config)
+            rank = (config.encoding.name, *(_rank(flat.get(key)) for key in self.keys))
+            order.setdefault(one.label, rank)
+        return sorted(order, key=lambda name: order[name])
+
+    def values(self, label: str, name: str) -> Array:
+        """A measurement over the seeds of one configuration, in the order of the seeds."""
+        chosen = sorted(
+            (r for r in self.runs if r.label == label), key=lambda r: r.result.config.seed
+        )
+        return np.array([r.values.get(name, np.nan) for r in chosen])
+
+    def interval(self, label: str, name: str) -> analysis.Interval:
+        """Mean over seeds with a bootstrap interval; NaN where it was never measured."""
+        values = self.values(label, name)
+        finite = values[np.isfinite(values)]
+        if not len(finite):
+            return analysis.Interval(math.nan, math.nan, math.nan, 0.95, "not measured")
+        return analysis.bootstrap_interval(finite, numpy_stream(0, f"interval/{label}/{name}"))
+
+    def sigma_curve(self) -> list[tuple[float, str]]:
+        """The learnable tables, if they differ in σ alone: (σ, label), rising. Empty when other
+        settings vary too."""
+        sigma_of = {
+            r.label: r.result.config.encoding.sigma
+            for r in self.runs
+            if r.result.config.encoding.name == "learnable"
+        }
+        curve = sorted((sigma, name) for name, sigma in sigma_of.items() if sigma is not None)
+        return curve if len({sigma for sigma, _ in curve}) == len(curve) else []
+
+    def paired(self, labels: Sequence[str], name: str) -> Array:
+        """A measurement of several configurations (configurations, seeds), over the seeds that all
+        of them have."""
+        by_seed = [
+            {
+                r.result.config.seed: r.values.get(name, np.nan)
+                for r in self.runs
+                if r.label == label
+            }
+            for label in labels
+        ]
+        seeds = sorted(set.intersection(*map(set, by_seed)))
+        return np.array([[values[seed] for seed in seeds] for values in by_seed])
+
+    def best_sigma(self) -> int:
+        """The place on the σ curve of the best headline."""
+        sign = 1 if more_is_better(self.task) else -1
+        name = f"test/{self.task.headline}"
+        scores = np.array(
+            [sign * self.interval(label, name).estimate for _, label in self.sigma_curve()]
+        )
+        return int(np.where(np.isnan(scores), -np.inf, scores).argmax())
+
+    def run_table(self) -> Table:
+        """One row per run: its name, label, seed, status, notes and every measurement."""
+        rows = []
+        for run in self.runs:
+            config = run.result.config
+            row = {
+                "run": config.name,
+                "label": run.label,
+                "seed": config.seed,
+                "status": run.result.status,
+            }
+            rows.append(row | run.notes | run.values)
+        return Table.from_rows(rows)
+
+
+def more_is_better(task: Task | type[Task]) -> bool:
+    """Whether the headline is a score rather than an error."""
+    return not task.headline_lower_is_better
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    if value is None:
+        return (0, 0)
+    return (1, value) if isinstance(value, int | float) else (2, str(value))

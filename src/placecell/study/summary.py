@@ -1,0 +1,262 @@
+"""Measure runs: from their folders to a `Summary`, every finished run's scores, table and attention
+maps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from placecell import analysis
+from placecell.config import RunConfig
+from placecell.config.labels import label, varying
+from placecell.encodings import SinusoidalPE
+from placecell.errors import InputError
+from placecell.model import Transformer
+from placecell.seeds import numpy_stream
+from placecell.store import load_store
+from placecell.store.runs import RunResult
+from placecell.study.maps import mean_maps
+from placecell.study.records import Array, RunSummary, Summary, more_is_better
+from placecell.tasks.base import Examples, Task, Truth
+from placecell.tasks.optional import HasMeasures, Learned
+from placecell.train.run import load_model, load_snapshots, make_model, make_task
+
+MAP_SAMPLES = 512  # test samples over which attention maps are averaged
+SHUFFLES = 100  # shuffled tables that a measure is compared with
+SETTLED = (
+    0.01  # a training loss that has changed by less since the evaluation before has stopped falling
+)
+
+
+def summarise(
+    folder: Path | str, *, on_run: Callable[[int, int], None] = lambda done, total: None
+) -> Summary:
+    """Read a folder of runs and measure every finished one's table and attention maps."""
+    return measure(load_store(folder), str(folder), on_run=on_run)
+
+
+def measure(
+    results: Sequence[RunResult],
+    where: str,
+    *,
+    known: Mapping[str, Mapping[str, float]] | None = None,
+    seen: dict[str, RunSummary] | None = None,
+    keys: list[str] | None = None,
+    on_run: Callable[[int, int], None] = lambda done, total: None,
+) -> Summary:
+    """Measure the finished ones among runs of one task. `where` names them in messages.
+
+    `known` has measurements of tables by run, as an earlier analysis wrote them; `seen` is filled
+    with what was measured and saves measuring it again. Both lean on a finished run never changing.
+    `keys` are what labels tell."""
+    results = [r for r in results if r.status in ("done", "diverged")]
+    results = [
+        r for r in results if r.config.donor is None
+    ]  # transplants are compared by `placecell transplant`
+    if not results:
+        raise InputError(
+            f"{where}: no run here is finished yet; `placecell sweep` goes on with them."
+        )
+    names = {r.config.task for r in results}
+    if len(names) > 1:
+        raise InputError(
+            f"{where}: runs of different tasks ({', '.join(sorted(names))}); give each a folder "
+            f"of its own."
+        )
+    keys = varying([r.config for r in results]) if keys is None else keys
+    shared = {
+        data: make_task(config)
+        for data, config in {r.config.data: r.config for r in results}.items()
+    }
+    truths = {data: task.truth() for data, task in shared.items()}
+    samples: dict[Any, Examples] = {}
+    guesses: dict[Any, float] = {}
+    known, seen = known or {}, {} if seen is None else seen
+    for number, result in enumerate(results):
+        on_run(number, len(results))
+        name, data = result.config.name, result.config.data
+        if name in seen and seen[name].result == result:
+            continue
+        if data not in samples:
+            samples[data], guesses[data] = map_sample(shared[data]), error_of_mean(shared[data])
+        one = look(result, shared[data], samples[data])
+        if math.isfinite(guesses[data]):
+            one.values["error_of_mean"] = guesses[data]
+        if name in known:
+            one.values.update(known[name])
+            _measure_task(one, shared[data], tables=False)
+        else:
+            truth = truths[data]
+            if truth is not None:
+                _measure_table(one, shared[data], truth)
+            _measure_task(one, shared[data])
+        seen[name] = one
+    found = [replace(seen[r.config.name], label=label(r.config, keys)) for r in results]
+    for one in found:
+        data = one.result.config.data
+        truth = truths[data]
+        if truth is not None:
+            reference = _reference_maps(found, one, shared[data]) if truth.spatial else None
+            _measure_attention(one, truth, reference)
+    _measure_consistency(found)
+    on_run(len(results), len(results))
+    return Summary(shared[results[0].config.data], found, keys)
+
+
+def _scores(result: RunResult, task: Task) -> dict[str, float]:
+    """Final metrics (split/name), and when the training set was first learned whole."""
+    values = {f"{r.split}/{r.name}": r.value for r in result.rows}
+    learned = task.learned(result.final("train", task.headline))
+    if learned is not None:
+        rows = [r for r in result.rows if (r.split, r.name) == ("train", task.headline)]
+        values["learned_at"] = next(
+            (float(r.step) for r in rows if task.learned(r.value)), float("nan")
+        )
+        losses = [r.value for r in result.rows if (r.split, r.name) == ("train", "loss")]
+        settled = len(losses) > 1 and abs(losses[-1] - losses[-2]) < SETTLED
+        values["converged"] = float(settled and learned)
+    return values | {"steps": float(result.step), "seconds": result.seconds}
+
+
+def map_sample(task: Task) -> Examples:
+    """The samples over which attention maps are averaged."""
+    return task.splits()["test"].take(slice(0, MAP_SAMPLES))
+
+
+def error_of_mean(task: Task) -> float:
+    """The test error of guessing the mean of the training targets everywhere; NaN where the
+    headline is no error of single values."""
+    if more_is_better(task) or task.n_outputs != 1:
+        return math.nan
+    splits = task.splits()
+    mean = splits["train"].targets.mean()
+    return task.metrics(mean.expand_as(splits["test"].targets)[..., None], splits["test"])[
+        task.headline
+    ]
+
+
+@torch.no_grad()
+def look(result: RunResult, task: Task, sample: Examples) -> RunSummary:
+    """A finished run's scores, its learned table (n d), how far that moved, and its mean attention
+    maps."""
+    values = _scores(result, task)
+    if result.status != "done":
+        return RunSummary(result, "", values, {}, None, None)
+    config, task, model = load_model(result.folder)
+    heads = mean_maps(model, sample.inputs(task.positions), len(task.places.index))
+    table = model.table(task.places)
+    snapshots = {step: one.double().numpy() for step, one in load_snapshots(result.folder).items()}
+    values["table/moved"] = table_moved(config, task, model, snapshots.get(0))
+    found = None if table is None else table.double().numpy()
+    return RunSummary(result, "", values, {}, found, heads.mean(1), heads, snapshots)
+
+
+def table_moved(
+    config: RunConfig, task: Task, model: Transformer, first: Array | None = None
+) -> float:
+    """How far a learned table moved, as a share of the norm it began with; NaN if no table is
+    learned. Without the `first` table the start is drawn again: it is a function of the seed."""
+    table = model.table(task.places)
+    if table is None or not list(model.encoding.parameters()) or config.donor is not None:
+        return float("nan")
+    if first is None:
+        start = make_model(config, task).table(task.places)
+        assert start is not None
+        first = start.double().numpy()
+    norm, distance = np.linalg.norm(first), np.linalg.norm(table.double().numpy() - first)
+    return float(distance / norm) if norm else float("inf")
+
+
+def _reference_maps(runs: Sequence[RunSummary], own: RunSummary, task: Task) -> Array | None:
+    """The attention maps of the ground-truth model: sinusoidal over the task's own axes, averaged
+    over the seeds of models of the same size; never the run's own."""
+    chosen = [
+        r.maps
+        for r in runs
+        if r is not own
+        and r.maps is not None
+        and own.maps is not None
+        and r.maps.shape == own.maps.shape
+        and r.result.config.encoding.name == "sinusoidal"
+        and r.result.config.encoding.axes == task.places.axes
+    ]
+    return np.mean(chosen, axis=0) if chosen else None
+
+
+def _measure_table(run: RunSummary, task: Task, truth: Truth) -> None:
+    """How readable the table is; `_p` is the share of shuffled tables that do as well."""
+    if run.table is None or np.ptp(run.table) == 0:
+        return
+    rng, values = numpy_stream(run.result.config.seed, "measure"), run.values
+    relation = analysis.relation_correlation(
+        run.table, truth.relation, permutations=SHUFFLES, rng=rng
+    )
+    values |= {"table/relation": relation.value, "table/relation_p": relation.p}
+    if truth.spatial:
+        _measure_place(run, task, truth, rng)
+    for name, labels in truth.labels.items():
+        if np.unique(labels, return_counts=True)[1].min() < 2 or len(np.unique(labels)) < 2:
+            continue  # a probe must see a label in one token to find it in another
+        probe = analysis.linear_probe(run.table, labels, rng=rng, permutations=SHUFFLES)
+        values |= {f"table/probe_{name}": probe.accuracy, f"table/probe_{name}_p": probe.p}
+
+
+def _measure_place(run: RunSummary, task: Task, truth: Truth, rng: np.random.Generator) -> None:
+    """How near the table is to the tokens' places, and to the sinusoidal table over them."""
+    assert run.table is not None
+    values, coords = run.values, task.places.coords.double().numpy()
+    ground = SinusoidalPE(run.table.shape[1], task.places.axes).table(task.places).double().numpy()
+    values["table/distance"] = analysis.distance_correlation(
+        run.table, coords, symmetries=truth.symmetries
+    ).value
+    found = analysis.procrustes(
+        run.table, ground, symmetries=truth.symmetries, permutations=SHUFFLES, rng=rng
+    )
+    values |= {"table/procrustes": found.distance, "table/procrustes_p": found.p}
+    values["table/procrustes_shuffled"] = float(found.null.mean())
+    run.notes["procrustes_alignment"] = found.alignment.words
+
+
+def _measure_task(run: RunSummary, task: Task, tables: bool = True) -> None:
+    """What the task itself reads from a run, its table before training beside it; or, without
+    `tables`, from its attention alone, which takes no time."""
+    if run.maps is None or not isinstance(task, HasMeasures):
+        return
+    learned = Learned(None, None, run.maps)
+    if tables:
+        start = make_model(run.result.config, task).table(task.places)
+        untrained = run.snapshots.get(0, None if start is None else start.double().numpy())
+        learned = Learned(run.table, untrained, run.maps)
+    run.values.update(task.measure(learned, numpy_stream(run.result.config.seed, "task")))
+
+
+def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -> None:
+    """How far attention follows the true arrangement, and the maps of the model that is given it;
+    by layer."""
+    if run.maps is None:
+        return
+    ideal = analysis.relation_agreement(run.maps, truth.relation)
+    found = {"attention/relation": ideal.correlation}
+    if reference is not None:
+        found["attention/reference"] = analysis.agreement(run.maps, reference).cosine
+    for name, by_layer in found.items():
+        run.values[name] = float(by_layer.mean())
+        run.values.update({f"{name}_layer{i + 1}": float(v) for i, v in enumerate(by_layer)})
+
+
+def _measure_consistency(runs: Sequence[RunSummary]) -> None:
+    """How far the seeds of a configuration agree in their attention maps."""
+    for name in dict.fromkeys(one.label for one in runs):
+        same = [one for one in runs if one.label == name and one.maps is not None]
+        for one, value in zip(
+            same,
+            analysis.map_consistency([r.maps for r in same if r.maps is not None]),
+            strict=True,
+        ):
+            one.values["attention/consistency"] = float(value)

@@ -1,0 +1,80 @@
+"""Tasks by name: this package's, one folder each, and those of others. `placecell.registry` keeps
+them."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from placecell.errors import InputError
+from placecell.registry import TASKS, Entry
+
+if TYPE_CHECKING:
+    from placecell.tasks.base import Task
+
+T_co = TypeVar("T_co", bound=type)
+
+
+def register(name: str) -> Callable[[T_co], T_co]:
+    """Class decorator: make a task known by `name`, to configurations and the command line.
+
+    Parameters
+    ----------
+    name : str
+        How configurations and commands call it: `placecell run NAME`. Runs' folders begin with it.
+    """
+
+    def add(cls: T_co) -> T_co:
+        if not name.replace("-", "_").isidentifier():
+            raise InputError(f"a task's name has letters, digits, - and _ only, not {name!r}.")
+        settings = getattr(cls, "Config", None)
+        if not (isinstance(settings, type) and is_dataclass(settings)):
+            raise InputError(
+                f"the task {name!r} needs `Config`, a frozen dataclass of its settings."
+            )
+        # The types themselves, so that machines without the task's module need not look them up.
+        settings.__annotations__ = typing.get_type_hints(settings)
+        TASKS.register(name, cls)
+        return cls
+
+    return add
+
+
+register_task = register  # as `placecell.register_task`, where the name must say of what
+
+
+def available() -> list[str]:
+    """The names of all tasks."""
+    return TASKS.names()
+
+
+def check(name: str) -> str:
+    """The name itself, if there is such a task."""
+    return TASKS.check(name)
+
+
+def config_class(name: str) -> Any:
+    """The dataclass of a task's settings; of this package's tasks without importing torch."""
+    return TASKS.config_class(name)
+
+
+def load(name: str) -> type[Task]:
+    """The task's class."""
+    from placecell.tasks.base import Task  # here, because it imports torch
+
+    cls: Any = TASKS.task_class(name)
+    if not (isinstance(cls, type) and issubclass(cls, Task)):
+        raise InputError(f"the task {name!r} of {TASKS.source(name)} is no Task: {cls!r}.")
+    return cls
+
+
+def describe() -> list[Entry]:
+    """Every task with where it comes from and one line about it."""
+    return TASKS.describe()
+
+
+def presets(name: str) -> dict[str, str]:
+    """The text (TOML) of every preset of a task, by name."""
+    return TASKS.presets(name)
