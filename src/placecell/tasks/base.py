@@ -93,93 +93,207 @@ class Examples:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known of the places' arrangement, for analyses to compare a learned table with."""
+    """What is known of the places' arrangement, for analyses to compare a learned table with.
 
-    relation: NDArray[np.float64]  # n n: 1 where two different places belong together
-    labels: Mapping[str, NDArray[np.int64]] = field(
-        default_factory=dict
-    )  # name -> n: row, column, module, network
-    symmetries: Symmetries | None = (
-        None  # reorderings of the places that the task cannot tell apart
-    )
-    partition: str | None = (
-        None  # the one of `labels` that parts the places into modules or networks
-    )
-    spatial: bool = True  # whether the coordinates of the places are part of the truth
+    Parameters
+    ----------
+    relation : ndarray
+        1 where two different places belong together, else 0 (n n).
+    labels : mapping of str to ndarray
+        Labels of the places by name, for example `row`, `column`, `module` or `network` (n each).
+    symmetries : Symmetries, optional
+        Reorderings of the places that the task cannot tell apart.
+    partition : str, optional
+        The one of `labels` that divides the places into modules or networks.
+    spatial : bool
+        Whether the coordinates of the places are part of the truth.
+    """
+
+    relation: NDArray[np.float64]
+    labels: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    symmetries: Symmetries | None = None
+    partition: str | None = None
+    spatial: bool = True
 
     @classmethod
     def unknown(cls, n: int) -> Truth:
-        """Of n places of which nothing is known: for pictures, which then show no relation."""
+        """Make the truth of places of which nothing is known; pictures then show no relation.
+
+        Parameters
+        ----------
+        n : int
+            Number of places.
+
+        Returns
+        -------
+        Truth
+            With a relation of zeros (n n) and no labels.
+        """
         return cls(np.zeros((n, n)), spatial=False)
 
 
 class Task(ABC):
     """An experiment: places, tokens, outputs, data, loss and metrics.
 
-    A subclass is made from its settings and sets `config`, `tokens`, `places` and `n_outputs`. The
-    shared bases `Classification` and `MaskedValues` have loss and metrics, so that a new task is
-    data and a config. `Config`, a frozen dataclass, is what its settings are; `presets` are TOML
-    texts by name."""
+    A subclass takes its settings and sets `config`, `tokens`, `places` and `n_outputs`. The shared
+    bases `Classification` and `MaskedValues` have loss and metrics, so that a new task is data and
+    a config.
+
+    Parameters
+    ----------
+    config : Config
+        The settings, an instance of the class's own `Config`.
+
+    Attributes
+    ----------
+    Config : type
+        A frozen dataclass of the task's settings.
+    presets : mapping of str to str
+        TOML texts by name.
+    config : Config
+        The settings it was made from, completed by what only the data can say.
+    tokens : Tokens
+        What a token is: a symbol, or a vector of values.
+    places : Positions
+        Every place there is; a learnable table has one row for each.
+    n_outputs : int
+        Width of the model's output at every token that is read.
+    groups : tuple of str
+        Names of the groups of samples that are scored separately.
+    headline : str
+        The metric that a summary shows first.
+    headline_lower_is_better : bool
+        True if the headline is an error, False if it is a score.
+    shown : tuple of str
+        The measures that a summary shows as columns.
+    """
 
     Config: ClassVar[Any]
     presets: ClassVar[Mapping[str, str]] = {}
-    config: Any  # the settings it was made from, with what only the data can tell filled in
+    config: Any
     tokens: Tokens
-    places: Positions  # every place there is: a learnable table has a row for each
+    places: Positions
     n_outputs: int
     groups: tuple[str, ...] = ("all",)
-    headline: ClassVar[str]  # the metric that a summary shows first
-    headline_lower_is_better: ClassVar[bool] = False  # an error rather than a score
-    shown: ClassVar[tuple[str, ...]] = (
-        "table/relation",
-        "attention/relation",
-    )  # measures in a summary's table
+    headline: ClassVar[str]
+    headline_lower_is_better: ClassVar[bool] = False
+    shown: ClassVar[tuple[str, ...]] = ("table/relation", "attention/relation")
 
     @abstractmethod
-    def __init__(self, config: Any) -> None:
-        """A task from its settings."""
+    def __init__(self, config: Any) -> None: ...
 
     @property
     def positions(self) -> Positions:
-        """Where the tokens of a sample are, unless `Examples.positions` says it for each: at all
-        places, in order. A task with a class token has `self.places.with_class_token()` here."""
+        """Where the tokens of a sample are, unless `Examples.positions` says so for each sample.
+
+        By default at all places, in order. A task with a class token returns
+        `self.places.with_class_token()`.
+        """
         return self.places
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of a sample, those that may be absent included."""
+        """Number of tokens of a sample, counting those that may be absent."""
         return len(self.positions.index)
 
     @abstractmethod
     def splits(self) -> dict[str, Examples]:
-        """The data: `train`, `valid` and `test`, the same for every run with the same settings."""
+        """Return the data, the same for every run with the same settings.
+
+        Returns
+        -------
+        dict of str to Examples
+            The samples of `train`, `valid` and `test`.
+        """
 
     def batch(self, examples: Examples, rows: Tensor, generator: torch.Generator) -> Examples:
-        """The training batch of these rows; a task that masks or corrupts afresh each time does it
-        here."""
+        """Make a training batch. Tasks that mask or corrupt at random override this.
+
+        Parameters
+        ----------
+        examples : Examples
+            The training samples.
+        rows : Tensor
+            Indices of the samples of this batch (b).
+        generator : torch.Generator
+            The only source of randomness to use.
+
+        Returns
+        -------
+        Examples
+            The batch.
+        """
         return examples.take(rows)
 
     @abstractmethod
     def loss(self, outputs: Tensor, examples: Examples) -> Tensor:
-        """The mean loss (a scalar) of outputs (b q o)."""
+        """Return the mean loss of a batch.
+
+        Parameters
+        ----------
+        outputs : Tensor
+            What the model says at the tokens that are read (b q o).
+        examples : Examples
+            The batch.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
 
     @abstractmethod
     def metrics(self, outputs: Tensor, examples: Examples) -> dict[str, float]:
-        """Scores of a whole split by name, the headline among them."""
+        """Score a whole split.
+
+        Parameters
+        ----------
+        outputs : Tensor
+            What the model says at the tokens that are read (b q o).
+        examples : Examples
+            The samples of the split.
+
+        Returns
+        -------
+        dict of str to float
+            Scores by name; the headline is one of them.
+        """
 
     def learned(self, headline: float) -> bool | None:
-        """Whether this value of the headline metric on the training set means that it is learned
-        whole; None for a task whose training set never can be, because part of it is noise."""
+        """Say whether the training set is learned completely.
+
+        Parameters
+        ----------
+        headline : float
+            The headline metric on the training set.
+
+        Returns
+        -------
+        bool or None
+            None if the training set can never be learned completely, because part of it is noise.
+        """
         return None
 
     def truth(self) -> Truth | None:
-        """The arrangement that a readable table should show; None where it is not known."""
+        """Return the arrangement that a readable table should show; None if it is not known."""
         return None
 
 
 def check_splits(task: Task, splits: Mapping[str, Examples]) -> None:
-    """Refuse, before anything is trained, samples that no model could be right about: with no token
-    present, an absent token read, a place that does not exist."""
+    """Refuse samples that no model can predict, before anything is trained.
+
+    Parameters
+    ----------
+    task : Task
+        The task that the samples belong to.
+    splits : mapping of str to Examples
+        The samples of each split.
+
+    Raises
+    ------
+    InputError
+        If a sample has no token, an absent token is read, or a place does not exist.
+    """
     for split, examples in splits.items():
         examples.inputs(task.positions).validate(
             len(task.places.index), f"the {split} samples of the task"

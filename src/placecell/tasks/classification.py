@@ -1,4 +1,4 @@
-"""Classification at the tokens read: a task that says which class goes there."""
+"""Tasks that predict a class at some of the tokens."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from placecell.tasks.base import Examples, Task
 
 
 class Classification(Task):
-    """Which of `n_outputs` classes goes at each token read? A subclass brings the data: `splits`.
+    """Predict one of `n_outputs` classes at every token that is read.
 
-    Targets are class numbers (b q). Metrics are the accuracy, and that of each group where there
-    are several."""
+    A subclass adds the data (`splits`). Targets are class numbers (b q). Metrics are the accuracy
+    of all samples, and that of each group if there are several.
+    """
 
     headline = "accuracy"
 
     def loss(self, outputs: Tensor, examples: Examples) -> Tensor:
-        """The cross-entropy, averaged over what is scored."""
+        """Return the cross-entropy of `outputs` (b q o), averaged over the scored tokens."""
         flat, targets = outputs.flatten(0, 1), examples.targets.flatten()
         if examples.scored is None:
             return F.cross_entropy(flat, targets)
@@ -27,22 +28,48 @@ class Classification(Task):
         )
 
     def metrics(self, outputs: Tensor, examples: Examples) -> dict[str, float]:
-        """The share of right answers, of all samples and by group."""
+        """Return the share of right answers, of all samples and of each group."""
         right = (outputs.argmax(-1) == examples.targets).double()  # b q
         return by_group("accuracy", sample_mean(right, examples.scored), examples, self.groups)
 
     def learned(self, headline: float) -> bool:
+        """Say whether every training sample is answered right."""
         return headline == 1.0
 
 
 def weighted_mean(values: Tensor, scored: Tensor) -> Tensor:
-    """The mean of the values (k) that are scored (k)."""
+    """Average the scored ones of some values.
+
+    Parameters
+    ----------
+    values : Tensor
+        One number for each token that is read (k).
+    scored : Tensor
+        False where a token does not count (k).
+
+    Returns
+    -------
+    Tensor
+        A scalar.
+    """
     return (values * scored).sum() / scored.sum()
 
 
 def sample_mean(values: Tensor, scored: Tensor | None) -> Tensor:
-    """The mean over the tokens read (b q) of each sample (b); over those scored, where not all
-    are."""
+    """Average over the tokens that are read in each sample.
+
+    Parameters
+    ----------
+    values : Tensor
+        One number for each token that is read (b q).
+    scored : Tensor, optional
+        False where a token does not count (b q). None: all count.
+
+    Returns
+    -------
+    Tensor
+        One number for each sample (b); NaN for a sample without a scored token.
+    """
     if scored is None:
         return values.mean(-1)
     return (values * scored).sum(-1) / scored.sum(-1)
@@ -51,8 +78,24 @@ def sample_mean(values: Tensor, scored: Tensor | None) -> Tensor:
 def by_group(
     name: str, values: Tensor, examples: Examples, groups: tuple[str, ...]
 ) -> dict[str, float]:
-    """The mean of a score (b) over all samples that count, and over those of each group where there
-    are several."""
+    """Average a score over all samples, and over the samples of each group.
+
+    Parameters
+    ----------
+    name : str
+        Name of the score.
+    values : Tensor
+        The score of each sample (b).
+    examples : Examples
+        The samples.
+    groups : tuple of str
+        Names of the groups; with one group only the average over all samples is returned.
+
+    Returns
+    -------
+    dict of str to float
+        `name`, and `name/group` for every group that has samples.
+    """
     if examples.scored is not None:
         counts = torch.isfinite(values)  # a sample may have nothing to score
         values, group = values[counts], examples.group[counts]

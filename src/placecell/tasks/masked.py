@@ -1,9 +1,9 @@
-"""Masked prediction over a field of values: the task that the simulated and the measured networks
-share.
+"""Masked prediction of values: the base of the simulated and the measured networks.
 
-A sample is one value for each of n tokens. A share of the tokens is masked (its value hidden, its
-flag set) and the masked values are to be predicted from the others. Nothing in a token says which
-one it is: that is for the positional encoding to learn."""
+A sample is one value for each of n tokens. Some tokens are masked (value set to 0, flag set to 1),
+and the model predicts the masked values from the others. Nothing in a token says which token it
+is: the positional encoding has to learn that.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from placecell.tasks.classification import by_group, sample_mean, weighted_mean
 from placecell.tasks.optional import Learned
 
 Array = NDArray[np.float64]
-MASKS, MOST_MASKED = (
-    8,
-    20_000,
-)  # masks a sample that baselines are fitted and chosen under; samples of it in all
-NULLS = 1999  # reordered labels that a modularity is compared with: the least p is 1/2000
+MASKS = 8  # how many masks of every sample the baselines are fitted and chosen with
+MOST_MASKED = 20_000  # the largest number of masked samples that baselines are fitted with
+NULLS = 1999  # reordered labels that a modularity is compared with: the smallest p is 1/2000
 
 
 class MaskedValues(Task):
-    """Predict the masked values of a sample from the visible ones, at the masked tokens only."""
+    """Predict the masked values of a sample from the visible ones.
+
+    A subclass adds the data (`fields`). The model is scored at the masked tokens only.
+    """
 
     headline = "mse"
     headline_lower_is_better = True
@@ -53,24 +54,31 @@ class MaskedValues(Task):
 
     @property
     def n_masked(self) -> int:
-        """Masked tokens a sample, the same for all: q."""
+        """Number of masked tokens of every sample: q."""
         return n_masked(self.n_tokens, self.config.mask)
 
     @abstractmethod
     def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
-        """The samples of each split (N n), standardised, and the group of each (N)."""
+        """Return the standardised samples of each split.
+
+        Returns
+        -------
+        dict of str to (ndarray, ndarray)
+            For `train`, `valid` and `test`: the values (N n), and the group of each sample (N).
+        """
 
     @property
     def mask_seed(self) -> int:
-        """Seed of the masks of everything that is scored; those of training batches are drawn
-        afresh."""
+        """Seed of the masks of all scored samples; training batches get new masks each time."""
         seed: int = self.config.split_seed
         return seed
 
     @property
     def flip(self) -> bool:
-        """Whether training turns the sign of samples at random: fluctuations about a mean know no
-        up or down."""
+        """Whether training flips the sign of samples at random.
+
+        Right for fluctuations about a mean, which are as likely to be positive as negative.
+        """
         return False
 
     @cached_property
@@ -78,7 +86,8 @@ class MaskedValues(Task):
         return self.fields()
 
     def splits(self) -> dict[str, Examples]:
-        found = {}
+        """Return the samples of each split under fixed masks."""
+        splits = {}
         self._check()
         for split, (values, group) in self._fields.items():
             masked = random_masks(
@@ -88,8 +97,8 @@ class MaskedValues(Task):
                 self.n_masked,
             )
             whole = torch.from_numpy(values.astype(np.float32))
-            found[split] = hide(whole, torch.from_numpy(masked), torch.from_numpy(group))
-        return found
+            splits[split] = hide(whole, torch.from_numpy(masked), torch.from_numpy(group))
+        return splits
 
     def _check(self) -> None:
         """Refuse, before anything is trained, what could not be analysed afterwards."""
@@ -120,8 +129,7 @@ class MaskedValues(Task):
             )
 
     def batch(self, examples: Examples, rows: Tensor, generator: torch.Generator) -> Examples:
-        """The samples of these rows under masks drawn afresh, each with its sign turned or not if
-        `flip` is on."""
+        """Return the samples of these rows under new masks; with `flip` their signs are random."""
         chosen = examples.take(rows)
         order = torch.rand(chosen.tokens.shape[:2], generator=generator).argsort(-1)
         values = field(chosen)
@@ -131,31 +139,43 @@ class MaskedValues(Task):
         return hide(values, order[:, : chosen.read.shape[1]].to(values.device), chosen.group)
 
     def loss(self, outputs: Tensor, examples: Examples) -> Tensor:
-        """The squared error, averaged over what is scored."""
+        """Return the squared error of `outputs` (b q 1), averaged over the scored tokens."""
         if examples.scored is None:
             return F.mse_loss(outputs[..., 0], examples.targets)
         error = F.mse_loss(outputs[..., 0], examples.targets, reduction="none")
         return weighted_mean(error.flatten(), examples.scored.flatten())
 
     def metrics(self, outputs: Tensor, examples: Examples) -> dict[str, float]:
-        """The mean squared error, of all samples and by group."""
+        """Return the mean squared error of all samples and of each group."""
         error = (outputs[..., 0] - examples.targets).double().square()  # b q
         return by_group("mse", sample_mean(error, examples.scored), examples, self.groups)
 
     def fc(self, split: str) -> Array:
-        """The correlation (n n) of the tokens over the samples of a split: functional connectivity,
-        for a brain."""
-        found: Array = np.asarray(np.corrcoef(self._fields[split][0].T))
-        return found
+        """Correlate the tokens over the samples of a split (in a brain: functional connectivity).
+
+        Parameters
+        ----------
+        split : str
+            `train`, `valid` or `test`.
+
+        Returns
+        -------
+        ndarray
+            Correlations (n n).
+        """
+        correlations: Array = np.asarray(np.corrcoef(self._fields[split][0].T))
+        return correlations
 
     def other_fc(self) -> dict[str, Array]:
-        """Correlations of the tokens from elsewhere, for a table to be compared with: name -> n
-        n."""
+        """Return correlations (n n) of the tokens in other data, by name, to compare with."""
         return {}
 
     def spatial_orders(self) -> NDArray[np.intp] | None:
-        """Reorderings of the tokens (m n) that keep neighbours together, for the null of a
-        partition that is smooth in space; None where places are not known, or mean nothing."""
+        """Return reorderings of the tokens (m n) that keep neighbours together.
+
+        They are the null for modules that are smooth in space. None if the tokens have no
+        meaningful coordinates.
+        """
         return None
 
     @property
@@ -168,21 +188,33 @@ class MaskedValues(Task):
     def _orders(self) -> dict[str, NDArray[np.intp]]:
         """The nulls of the modularity: labels in any order, and labels moved over space."""
         rng = numpy_stream(0, "label orders")
-        found = {"modularity": np.stack([rng.permutation(self.n_tokens) for _ in range(NULLS)])}
+        orders = {"modularity": np.stack([rng.permutation(self.n_tokens) for _ in range(NULLS)])}
         spatial = self.spatial_orders()
-        return found if spatial is None else found | {"spatial": spatial}
+        return orders if spatial is None else orders | {"spatial": spatial}
 
     def measure(self, learned: Learned, rng: np.random.Generator) -> dict[str, float]:
-        """Modules of the learned table by the known ones, blind clusters, agreement with the
-        tokens' correlations, and the share of attention that stays inside a module; the untrained
-        table beside it."""
+        """Compare the learned table and attention with the modules and the tokens' correlations.
+
+        Parameters
+        ----------
+        learned : Learned
+            Tables and attention maps of a trained model.
+        rng : numpy.random.Generator
+            For clustering.
+
+        Returns
+        -------
+        dict of str to float
+            `table/...` and `untrained/...`: modularity by the known modules, blind clusters,
+            agreement with correlations. `attention/within`: share of attention inside a module.
+        """
         labels = self._modules
-        found: dict[str, float] = {}
+        measures: dict[str, float] = {}
         for of, table in (("table", learned.table), ("untrained", learned.untrained)):
             if table is not None and np.ptp(table) > 0:
-                found |= self._measured(of, analysis.row_similarity(table), table, rng)
+                measures |= self._measured(of, analysis.row_similarity(table), table, rng)
         if labels is None:
-            return found
+            return measures
         same = labels[:, None] == labels
         inside = np.array(
             [
@@ -191,13 +223,18 @@ class MaskedValues(Task):
             ]
         )
         chance = (same.sum() - len(same)) / len(same) ** 2  # a token attends to itself as well
-        found["attention/within"] = float(inside.mean())
-        found["attention/within_uniform"] = float(chance)
-        return found | {f"attention/within_layer{i + 1}": float(v) for i, v in enumerate(inside)}
+        measures["attention/within"] = float(inside.mean())
+        measures["attention/within_uniform"] = float(chance)
+        return measures | {f"attention/within_layer{i + 1}": float(v) for i, v in enumerate(inside)}
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Simpler methods on the same masked samples, and the same measures of the correlations
-        themselves."""
+        """Score simpler methods on the same samples, and measure the data's own correlations.
+
+        Returns
+        -------
+        dict of str to dict of str to float
+            For each baseline its scores (`test/...`) or its measures (`table/...`).
+        """
         given = {
             split: (field(e).double().numpy(), e.read.numpy()) for split, e in self.splits().items()
         }
@@ -208,29 +245,29 @@ class MaskedValues(Task):
             given["train"][0], valid, given["test"]
         )
         test = self.splits()["test"]
-        found = {}
+        baselines = {}
         for name, values in predicted.items():
             scores = self.metrics(torch.from_numpy(values)[..., None], test)
-            found[name] = {f"test/{key}": value for key, value in scores.items()}
-        found["ridge"]["penalty"], found["linear Gaussian"]["shrinkage"] = penalty, shrinkage
+            baselines[name] = {f"test/{key}": value for key, value in scores.items()}
+        baselines["ridge"]["penalty"] = penalty
+        baselines["linear Gaussian"]["shrinkage"] = shrinkage
         for whose, fc in {"training data": self.fc("train"), **self.other_fc()}.items():
             name = f"correlations of the {whose}"
-            found[name] = self._measured("table", fc, fc, numpy_stream(0, name))
-            # centred as tables are, without which they are not alike
+            baselines[name] = self._measured("table", fc, fc, numpy_stream(0, name))
+            # centred as tables are: without that the two cannot be compared
             rows = f"{name}, rows as a table"
-            found[rows] = self._measured(
+            baselines[rows] = self._measured(
                 "table", analysis.row_similarity(fc), fc, numpy_stream(0, rows)
             )
         name = "principal components of the training data"
         table = analysis.principal_components(given["train"][0], given["valid"][0])
-        found[name] = self._measured(
+        baselines[name] = self._measured(
             "table", analysis.row_similarity(table), table, numpy_stream(0, name)
         )
-        return found
+        return baselines
 
     def _often_masked(self, split: str, values: Array) -> tuple[Array, NDArray[np.int64]]:
-        """The samples several times, each time under another mask: what is fitted and chosen then
-        hangs less on one."""
+        """Repeat the samples under different masks, so that a fit depends less on one mask."""
         times = max(1, min(MASKS, MOST_MASKED // len(values)))
         masks = random_masks(
             numpy_stream(self.mask_seed, f"often/{split}"),
@@ -246,50 +283,95 @@ class MaskedValues(Task):
         """All measures of a table and the similarity of its rows: by the known modules, by blind
         clusters of the similarity (Louvain) and of the rows (k-means), and beside the tokens'
         correlations."""
-        labels, found = self._modules, {}
+        labels, measures = self._modules, {}
         if labels is not None:
             m = analysis.modules(similarity, labels)
-            found = {
+            measures = {
                 "modularity": m.modularity,
                 "modularity_signed": m.signed,
                 "segregation": m.segregation,
+                "within": m.within,
+                "between": m.between,
             }
-            found |= {"within": m.within, "between": m.between}
             for name, orders in self._orders.items():
-                found[f"{name}_p"] = analysis.label_test(similarity, labels, orders)[0]
+                measures[f"{name}_p"] = analysis.label_test(similarity, labels, orders)[0]
         for name, clusters in (
             ("louvain", analysis.louvain(similarity, rng)),
             ("kmeans", analysis.kmeans(table, rng)),
         ):
             if labels is None:
-                found[f"{name}_clusters"] = float(len(np.unique(clusters)))
+                measures[f"{name}_clusters"] = float(len(np.unique(clusters)))
                 continue
             match = analysis.match_labels(clusters, labels)
-            found |= {
+            measures |= {
                 f"{name}_ari": match.ari,
                 f"{name}_nmi": match.nmi,
                 f"{name}_clusters": float(match.clusters),
             }
         for name, fc in {"fc": self.fc("train"), "fc_test": self.fc("test")}.items():
-            found[name] = analysis.matrix_correlation(similarity, fc)
+            measures[name] = analysis.matrix_correlation(similarity, fc)
         for name, fc in self.other_fc().items():
-            found[f"fc_{name}"] = analysis.matrix_correlation(similarity, fc)
-        return {f"{of}/{name}": value for name, value in found.items()}
+            measures[f"fc_{name}"] = analysis.matrix_correlation(similarity, fc)
+        return {f"{of}/{name}": value for name, value in measures.items()}
 
 
 def n_masked(n: int, share: float) -> int:
-    """The masked tokens of a sample of n: at least one, and never all."""
+    """Return how many tokens are masked: at least one, and never all.
+
+    Parameters
+    ----------
+    n : int
+        Tokens of a sample.
+    share : float
+        The share to be masked.
+
+    Returns
+    -------
+    int
+        Number of masked tokens.
+    """
     return min(n - 1, max(1, round(share * n)))
 
 
 def random_masks(rng: np.random.Generator, samples: int, n: int, q: int) -> NDArray[np.int64]:
-    """q different tokens for each sample (samples q), each set as likely as any other."""
+    """Choose q different tokens of every sample at random.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    samples : int
+        Number of samples.
+    n : int
+        Tokens of a sample.
+    q : int
+        Masked tokens of a sample.
+
+    Returns
+    -------
+    ndarray
+        Indices of the masked tokens (samples q).
+    """
     return rng.random((samples, n)).argsort(axis=1)[:, :q].astype(np.int64)
 
 
 def hide(values: Tensor, masked: Tensor, group: Tensor) -> Examples:
-    """Samples (b n) with the tokens `masked` (b q) hidden: tokens (b n 2) are the value and the
-    mask's flag."""
+    """Mask some of the values of every sample.
+
+    Parameters
+    ----------
+    values : Tensor
+        Samples (b n).
+    masked : Tensor
+        Indices of the tokens to mask (b q).
+    group : Tensor
+        Group of every sample (b).
+
+    Returns
+    -------
+    Examples
+        Tokens (b n 2) are the value, 0 if masked, and the flag, 1 if masked.
+    """
     flag = torch.zeros_like(values).scatter_(1, masked, 1.0)
     return Examples(
         torch.stack((values * (1 - flag), flag), dim=-1), masked, values.gather(1, masked), group
@@ -297,5 +379,5 @@ def hide(values: Tensor, masked: Tensor, group: Tensor) -> Examples:
 
 
 def field(examples: Examples) -> Tensor:
-    """The samples (b n) with nothing hidden."""
+    """Return the values (b n) of samples as they were before masking."""
     return examples.tokens[..., 0].scatter(1, examples.read, examples.targets)
