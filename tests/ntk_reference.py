@@ -1,4 +1,4 @@
-"""A second implementation of the tangent kernel, to hold `placecell.analysis.ntk.ntk` to: the
+"""A second implementation of the tangent kernel, to compare `placecell.analysis.ntk.ntk` with: the
 kernel is multiplied by unit vectors (a vector-Jacobian product, then a Jacobian-vector product),
 with automatic differentiation only."""
 
@@ -35,8 +35,8 @@ def ntk_by_products(model: Transformer, inputs: Inputs, kind: Kind = "trace") ->
         if "index" in one:
             where = Positions(one["index"], one["coords"], one.get("placed"))
         given = Inputs(one["tokens"], where, one.get("read"), one.get("present"))
-        found = functional_call(model, values, (given,), {"maps": True}).outputs.flatten()
-        return found.sum(0, keepdim=True) if kind == "sum" else found
+        outputs = functional_call(model, values, (given,), {"maps": True}).outputs.flatten()
+        return outputs.sum(0, keepdim=True) if kind == "sum" else outputs
 
     def outputs(values: dict[str, Tensor]) -> Tensor:
         return vmap(function, (None, 0))(values, samples)  # b k
@@ -57,13 +57,13 @@ def ntk_by_products(model: Transformer, inputs: Inputs, kind: Kind = "trace") ->
                 columns.setdefault(block, []).append(
                     jvp(outputs, (parameters,), (tangent,))[1]
                 )  # b k
-    b, found = len(inputs), {}
+    b, blocks = len(inputs), {}
     for block, products in columns.items():
         full = (
             torch.stack(products).view(b, -1, b, products[0].shape[1]).permute(2, 0, 3, 1)
         )  # b b k k
-        found[block] = full if kind == "full" else full.diagonal(dim1=2, dim2=3).sum(-1)
-    return Kernel(kind, found)
+        blocks[block] = full if kind == "full" else full.diagonal(dim1=2, dim2=3).sum(-1)
+    return Kernel(kind, blocks)
 
 
 def _split(name: str, row: Tensor) -> Iterator[tuple[str, Tensor]]:

@@ -830,9 +830,9 @@ def test_the_check_of_parts_allows_what_can_be_parsed(tmp_path_factory, text: st
     ],
 )
 def test_coerce(value, hint, result) -> None:
-    found = coerce(value, hint, "here")
-    assert found == result
-    assert type(found) is type(result)
+    value_read = coerce(value, hint, "here")
+    assert value_read == result
+    assert type(value_read) is type(result)
 
 
 @pytest.mark.parametrize("name", sorted(encodings.available()))

@@ -51,10 +51,10 @@ def test_write_and_read_back(tmp_path: Path) -> None:
         "empty": torch.zeros(0, 4),
     }
     files.write_tensors(tmp_path / "a.safetensors", tensors, {"note": "σ = 0.1"})
-    found, note = files.read_tensors(tmp_path / "a.safetensors")
+    tensors_read, note = files.read_tensors(tmp_path / "a.safetensors")
     assert note == {"note": "σ = 0.1"}
-    assert found.keys() == tensors.keys()
-    assert all(torch.equal(found[key], tensors[key]) for key in tensors)
+    assert tensors_read.keys() == tensors.keys()
+    assert all(torch.equal(tensors_read[key], tensors[key]) for key in tensors)
     assert names(tmp_path) == ["a.json", "a.safetensors"]
 
 

@@ -10,7 +10,7 @@ DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
 
 def no_options(parser: argparse.ArgumentParser) -> None:
-    """For a command that has the options of every command and no others."""
+    """Add nothing: for a command that has only the options of every command."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,27 @@ class InputError(ValueError):
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> InputError:
-    """An error for a name that does not exist, with the nearest one that does."""
+    """Return an error for a name that does not exist, with the nearest one that does.
+
+    Parameters
+    ----------
+    kind : str
+        What the name should name, such as `task`.
+    given : str
+        The name that was given.
+    known : iterable of str
+        The names that exist.
+
+    Returns
+    -------
+    InputError
+        The error, to be raised.
+
+    Examples
+    --------
+    >>> str(unknown("task", "latin", ["latin_square", "nmar"]))
+    "unknown task 'latin': did you mean 'latin_square'?"
+    """
     names = sorted(known)
     near = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}."

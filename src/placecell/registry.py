@@ -71,6 +71,13 @@ class Registry:
         """Make `thing` known as `name`.
 
         The same class again, as when a notebook's cell is run twice, replaces the one before.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        thing : class or module
+            What `load` will return.
         """
         before = self._registered.get(name)
         if before is not None and _origin(before) != _origin(thing):
@@ -86,14 +93,36 @@ class Registry:
         return sorted({*self._registered, *self._references()})
 
     def check(self, name: str) -> str:
-        """Return the name itself if there is such a thing, else raise with the nearest name."""
+        """Return a name if it is known; raise `InputError` with the nearest name if not.
+
+        Parameters
+        ----------
+        name : str
+            The name to check.
+
+        Returns
+        -------
+        str
+            The same name.
+        """
         if name not in self._registered and name not in self._references():
             hint = f"{unknown(self.kind, name, self.names())} If it is a plugin's, {HOW_TO_LOAD}."
             raise InputError(hint)
         return name
 
     def load(self, name: str) -> Any:
-        """Return what is known as `name`: the registered class, or what its reference names."""
+        """Return what is known as `name`, importing it if need be.
+
+        Parameters
+        ----------
+        name : str
+            A known name.
+
+        Returns
+        -------
+        class or module
+            The registered class, or what the entry point refers to.
+        """
         if name in self._registered:
             return self._registered[name]
         reference = self._references()[self.check(name)]
@@ -104,7 +133,18 @@ class Registry:
         return getattr(loaded, attribute) if attribute else loaded
 
     def source(self, name: str) -> str:
-        """Where a thing comes from: this package, a package with an entry point, or a module."""
+        """Return where a thing comes from.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        str
+            `placecell`, the package that has the entry point, or the module that registered it.
+        """
         thing = self._registered.get(name)
         if _is_ours(thing) or name in self._built_in():
             return HERE
@@ -149,9 +189,19 @@ class Registry:
         return InputError(f"two {self.kind}s are called {name!r}: {one} and {other}; rename one.")
 
     def module(self, name: str) -> str | None:
-        """The module whose decorator registered `name`; None for this package's and entry points'.
+        """Return the module whose decorator registered `name`.
 
         Worker processes import it, as they cannot know of it otherwise.
+
+        Parameters
+        ----------
+        name : str
+            A known name.
+
+        Returns
+        -------
+        str or None
+            The module; None for what comes with this package or through an entry point.
         """
         thing = self._registered.get(name)
         return None if thing is None or _is_ours(thing) else _origin(thing)[0]
@@ -190,11 +240,33 @@ class TaskRegistry(Registry):
     """
 
     def config_class(self, name: str) -> Any:
-        """The dataclass of a task's settings."""
+        """Return the dataclass of a task's settings.
+
+        Parameters
+        ----------
+        name : str
+            Name of the task.
+
+        Returns
+        -------
+        type
+            Its `Config`.
+        """
         return self._part(name, "config", "Config")
 
     def task_class(self, name: str) -> Any:
-        """The task itself."""
+        """Return the class of a task.
+
+        Parameters
+        ----------
+        name : str
+            Name of the task.
+
+        Returns
+        -------
+        type
+            A subclass of `placecell.tasks.Task`.
+        """
         thing = self.load(name)
         return self._part(name, "task", "TASK") if isinstance(thing, ModuleType) else thing
 
@@ -211,9 +283,17 @@ class TaskRegistry(Registry):
         return getattr(thing, attribute)
 
     def presets(self, name: str) -> dict[str, str]:
-        """The text (TOML) of every preset by name.
+        """Return the presets of a task.
 
-        Every task has `quick`: its defaults, if it has no other.
+        Parameters
+        ----------
+        name : str
+            Name of the task.
+
+        Returns
+        -------
+        dict
+            Name -> text (TOML). Every task has `quick`: its defaults, if it has no other.
         """
         thing = self.load(name)
         if isinstance(thing, ModuleType):
@@ -319,20 +399,52 @@ TASKS = TaskRegistry("task", "placecell.tasks", _tasks_of_this_package)
 
 
 def plugins(task: str, encoding: str) -> tuple[str, ...]:
-    """The modules outside this package whose decorators registered this task or encoding."""
+    """Return the modules outside this package that registered a task or an encoding.
+
+    Parameters
+    ----------
+    task, encoding : str
+        Their names.
+
+    Returns
+    -------
+    tuple of str
+        Names of modules; empty if both come with this package or through an entry point.
+    """
     modules = {TASKS.module(task), ENCODINGS.module(encoding)} - {None}
     return tuple(sorted(str(module) for module in modules))
 
 
 def sources(task: str, encoding: str) -> dict[str, str]:
-    """Kind -> where it comes from, of a task and an encoding that come from outside this
-    package."""
+    """Return where a task and an encoding come from, if not from this package.
+
+    Parameters
+    ----------
+    task, encoding : str
+        Their names.
+
+    Returns
+    -------
+    dict
+        Kind (`task`, `encoding`) -> package or module.
+    """
     places = {TASKS.kind: TASKS.source(task), ENCODINGS.kind: ENCODINGS.source(encoding)}
     return {kind: source for kind, source in places.items() if source not in (HERE, "")}
 
 
 def outside(modules: tuple[str, ...]) -> dict[tuple[str, str], Any]:
-    """What these modules registered, by kind and name: it is sent to machines that lack them."""
+    """Return what some modules registered, so that it can be sent to machines that lack them.
+
+    Parameters
+    ----------
+    modules : tuple of str
+        Names of modules outside this package.
+
+    Returns
+    -------
+    dict
+        (kind, name) -> class.
+    """
     return {
         (registry.kind, name): thing
         for registry in (ENCODINGS, TASKS)
@@ -342,6 +454,12 @@ def outside(modules: tuple[str, ...]) -> dict[tuple[str, str], Any]:
 
 
 def register_outside(things: dict[tuple[str, str], Any]) -> None:
-    """Register what `outside` gave on another machine."""
+    """Register on this machine what `outside` returned on another.
+
+    Parameters
+    ----------
+    things : dict
+        (kind, name) -> class.
+    """
     for (kind, name), thing in things.items():
         (ENCODINGS if kind == ENCODINGS.kind else TASKS).register(name, thing)

@@ -1,5 +1,7 @@
-"""Streams of random numbers. Each has a generator of its own, so that changing one leaves the
-others as they were."""
+"""Streams of random numbers, each with a generator of its own.
+
+Changing what one stream draws leaves the others as they were.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,36 @@ def _number(seed: int, stream: str) -> int:
 
 
 def torch_stream(seed: int, stream: str) -> torch.Generator:
-    """The generator of `stream` (say "pe" or "order/3") under `seed`; always the same, on every
-    machine."""
+    """Return the generator of a stream of random numbers; the same on every machine.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the run.
+    stream : str
+        Name of the stream, such as "pe" or "order/3".
+
+    Returns
+    -------
+    torch.Generator
+        A new generator at the start of the stream.
+    """
     return torch.Generator().manual_seed(_number(seed, stream))
 
 
 def numpy_stream(seed: int, stream: str) -> np.random.Generator:
-    """The same for NumPy."""
+    """Return the generator of a stream of random numbers for NumPy.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the run.
+    stream : str
+        Name of the stream.
+
+    Returns
+    -------
+    numpy.random.Generator
+        A new generator at the start of the stream.
+    """
     return np.random.default_rng(_number(seed, stream))

@@ -12,15 +12,15 @@ def random_maps(rng, *shape, n=6):
 def test_cosine_and_correlation_by_hand():
     maps = np.array([[[[1.0, 0.0], [0.5, 0.5]]]])  # one layer, one head
     reference = np.array([[0.0, 1.0], [0.5, 0.5]])
-    found = agreement(maps, reference)
-    assert found.cosine == pytest.approx(
+    scores = agreement(maps, reference)
+    assert scores.cosine == pytest.approx(
         [0.5 / 1.5]
     )  # ⟨·,·⟩ = 0.25 + 0.25; both have squared length 1.5
-    assert found.correlation == pytest.approx(
+    assert scores.correlation == pytest.approx(
         [-1.0]
     )  # centred: (.5, −.5, 0, 0) and (−.5, .5, 0, 0)
-    assert found.alignment.words == "identity"
-    assert np.isnan(found.p).all()
+    assert scores.alignment.words == "identity"
+    assert np.isnan(scores.p).all()
 
 
 def test_relation_by_hand():
@@ -28,14 +28,14 @@ def test_relation_by_hand():
     uniform = np.full((1, 1, 3, 3), 1 / 3)
     # ideal rows (0, 1, 0), (½, 0, ½), (0, 1, 0): off the diagonal sum 3 and squared length 2.5, 6
     # entries
-    found = relation_agreement(uniform, relation)
-    assert found.cosine == pytest.approx([3 / np.sqrt(6 * 2.5)])
-    assert found.correlation == pytest.approx([0])
+    scores = relation_agreement(uniform, relation)
+    assert scores.cosine == pytest.approx([3 / np.sqrt(6 * 2.5)])
+    assert scores.correlation == pytest.approx([0])
     ideal = relation / relation.sum(axis=1, keepdims=True)
     # what goes to oneself does not count
-    found = relation_agreement((0.5 * ideal + 0.5 * np.eye(3))[None, None], relation)
-    assert found.cosine == pytest.approx([1])
-    assert found.correlation == pytest.approx([1])
+    scores = relation_agreement((0.5 * ideal + 0.5 * np.eye(3))[None, None], relation)
+    assert scores.cosine == pytest.approx([1])
+    assert scores.correlation == pytest.approx([1])
 
 
 def test_heads_and_puzzles_are_averaged():
@@ -63,14 +63,14 @@ def test_a_relabelled_model_agrees_fully_and_the_alignment_is_named():
     order = group.permutations[9]
     maps = reference[..., order[:, None], order]
     assert agreement(maps, reference).cosine.max() < 0.99
-    found = agreement(maps, reference, symmetries=group, permutations=200, rng=rng)
-    assert found.cosine == pytest.approx(np.ones(4))
-    assert found.correlation == pytest.approx(np.ones(4))
-    assert found.alignment.words == group.words[9]
-    assert (found.alignment.permutation == order).all()
-    assert found.null.shape == (200, 4)
-    assert (found.null.mean(axis=0) < 0.95).all()
-    assert (found.p < 0.1).all()  # 12 of 720 orders are as good
+    scores = agreement(maps, reference, symmetries=group, permutations=200, rng=rng)
+    assert scores.cosine == pytest.approx(np.ones(4))
+    assert scores.correlation == pytest.approx(np.ones(4))
+    assert scores.alignment.words == group.words[9]
+    assert (scores.alignment.permutation == order).all()
+    assert scores.null.shape == (200, 4)
+    assert (scores.null.mean(axis=0) < 0.95).all()
+    assert (scores.p < 0.1).all()  # 12 of 720 orders are as good
 
 
 def test_p_of_unrelated_maps_is_uniform():
@@ -86,8 +86,8 @@ def test_p_of_unrelated_maps_is_uniform():
 
 
 def test_a_map_without_weight_off_the_diagonal_has_no_agreement():
-    found = relation_agreement(np.eye(4)[None], 1 - np.eye(4))
-    assert found.cosine.tolist() == found.correlation.tolist() == [0.0]
+    scores = relation_agreement(np.eye(4)[None], 1 - np.eye(4))
+    assert scores.cosine.tolist() == scores.correlation.tolist() == [0.0]
 
 
 def test_bad_input():

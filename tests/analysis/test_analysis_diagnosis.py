@@ -77,11 +77,11 @@ NEAR = 1e-6
     ],
 )
 def test_each_side_of_each_threshold(numbers: Numbers, name: str) -> None:
-    found = diagnose(numbers)
-    assert found.name == name, found
-    assert found.healthy == (name == "learned")
-    assert found.seen
-    assert str(found).startswith(name)
+    verdict = diagnose(numbers)
+    assert verdict.name == name, verdict
+    assert verdict.healthy == (name == "learned")
+    assert verdict.seen
+    assert str(verdict).startswith(name)
 
 
 def test_a_run_with_a_single_evaluation_has_a_diagnosis() -> None:
@@ -91,19 +91,19 @@ def test_a_run_with_a_single_evaluation_has_a_diagnosis() -> None:
 
 def test_too_few_evaluations_to_know_are_not_called_a_loss_that_stays() -> None:
     for loss in ([1.0], [1.0, 0.4]):
-        found = diagnose(replace(WELL, learned=False, train=0.6, loss=loss))
-        assert found.name == "not converged"
-        assert f"too few evaluations ({len(loss)})" in found.seen
-        assert "no longer falls" not in found.seen
-        assert found.advice == "more --steps, or a smaller --eval-every."
+        verdict = diagnose(replace(WELL, learned=False, train=0.6, loss=loss))
+        assert verdict.name == "not converged"
+        assert f"too few evaluations ({len(loss)})" in verdict.seen
+        assert "no longer falls" not in verdict.seen
+        assert verdict.advice == "more --steps, or a smaller --eval-every."
 
 
 def test_a_run_shorter_than_its_warm_up_is_told_both_options() -> None:
-    found = diagnose(replace(STUCK, steps=40, warmup=100))
-    assert "100 steps" in found.seen
-    assert "40" in found.seen
-    assert "--steps" in found.advice
-    assert "--warmup" in found.advice
+    verdict = diagnose(replace(STUCK, steps=40, warmup=100))
+    assert "100 steps" in verdict.seen
+    assert "40" in verdict.seen
+    assert "--steps" in verdict.advice
+    assert "--warmup" in verdict.advice
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,16 @@ def test_a_run_shorter_than_its_warm_up_is_told_both_options() -> None:
     ],
 )
 def test_what_to_try_against_the_mean_hangs_on_the_table(moved: float, advice: str) -> None:
-    found = diagnose(replace(ERROR, mean=0.3, moved=moved))
-    assert found.advice == f"another --lr, more --steps, or {advice}."
-    assert "guessing the mean has 0.300" in found.seen
+    verdict = diagnose(replace(ERROR, mean=0.3, moved=moved))
+    assert verdict.advice == f"another --lr, more --steps, or {advice}."
+    assert "guessing the mean has 0.300" in verdict.seen
 
 
 def test_a_simpler_method_that_does_better_is_named() -> None:
     simpler = {"mean": 1.0, "ridge": 0.29, "linear": 0.25}
-    found = diagnose(replace(ERROR, simpler=simpler))
-    assert found.healthy
-    assert found.seen.endswith("no sign of trouble, but linear does better (0.250).")
+    verdict = diagnose(replace(ERROR, simpler=simpler))
+    assert verdict.healthy
+    assert verdict.seen.endswith("no sign of trouble, but linear does better (0.250).")
     assert diagnose(replace(ERROR, simpler={"ridge": 0.33})).seen.endswith("no sign of trouble.")
     assert diagnose(replace(WELL, simpler={"ridge": 0.98, "other": 0.5})).seen.endswith(
         "ridge does better (0.980)."
@@ -147,14 +147,14 @@ def test_advice_names_no_option_that_a_task_may_lack() -> None:
 def test_consistency_of_maps_is_the_mean_correlation_with_the_others() -> None:
     rng = np.random.default_rng(0)
     maps = [rng.random((2, 5, 5)) for _ in range(3)]
-    found = map_consistency(maps)
+    consistency = map_consistency(maps)
     flat = [[m[layer].ravel() for layer in range(2)] for m in maps]
 
     def r(i: int, j: int) -> float:
         return float(np.mean([np.corrcoef(flat[i][k], flat[j][k])[0, 1] for k in range(2)]))
 
     np.testing.assert_allclose(
-        found, [(r(0, 1) + r(0, 2)) / 2, (r(0, 1) + r(1, 2)) / 2, (r(0, 2) + r(1, 2)) / 2]
+        consistency, [(r(0, 1) + r(0, 2)) / 2, (r(0, 1) + r(1, 2)) / 2, (r(0, 2) + r(1, 2)) / 2]
     )
     assert np.isnan(map_consistency(maps[:1])).all()
     np.testing.assert_allclose(map_consistency([maps[0], maps[0]]), [1, 1])

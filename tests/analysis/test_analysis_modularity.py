@@ -61,9 +61,9 @@ def test_a_matrix_by_hand() -> None:
     for i, j in ((0, 1), (2, 3), (1, 2)):
         a[i, j] = a[j, i] = 1
     assert analysis.modularity(a, [0, 0, 1, 1]) == pytest.approx(1 / 6)
-    found = analysis.modules(a, [0, 0, 1, 1])
-    assert (found.within, found.between) == (1, 0.25)
-    assert found.segregation == pytest.approx(0.75)
+    result = analysis.modules(a, [0, 0, 1, 1])
+    assert (result.within, result.between) == (1, 0.25)
+    assert result.segregation == pytest.approx(0.75)
     assert analysis.modularity(-a, [0, 0, 1, 1]) == 0  # nothing positive: nothing to part
 
 
@@ -83,9 +83,9 @@ def test_order_names_and_rotation_do_not_matter(seed: int) -> None:
 
 def test_similarity_is_the_cosine_of_centred_rows() -> None:
     table = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 3.0], [0.0, -3.0]]) + 7
-    found = analysis.row_similarity(table)
-    assert found[0] == pytest.approx([0, -1, 0, 0])
-    assert found[2] == pytest.approx([0, 0, 0, -1])
+    result = analysis.row_similarity(table)
+    assert result[0] == pytest.approx([0, -1, 0, 0])
+    assert result[2] == pytest.approx([0, 0, 0, -1])
     assert np.array_equal(analysis.row_similarity(np.ones((3, 2))), np.zeros((3, 3)))
 
 
@@ -96,19 +96,19 @@ def test_planted_modules_are_found_blindly_and_noise_is_not() -> None:
         analysis.match_labels(analysis.louvain(analysis.row_similarity(table), rng), labels).ari
         == 1
     )
-    found = analysis.match_labels(analysis.kmeans(table, rng), labels)
-    assert (found.clusters, found.ari, found.nmi) == (3, 1, pytest.approx(1))
+    result = analysis.match_labels(analysis.kmeans(table, rng), labels)
+    assert (result.clusters, result.ari, result.nmi) == (3, 1, pytest.approx(1))
     noise = rng.normal(size=table.shape)
     assert abs(analysis.match_labels(analysis.kmeans(noise, rng), labels).ari) < 0.2
 
 
 def test_clusters_are_numbered_from_the_largest_and_repeat() -> None:
     table, labels = planted()
-    found = [
+    result = [
         analysis.louvain(analysis.row_similarity(table), np.random.default_rng(1)) for _ in range(2)
     ]
-    assert np.array_equal(*found)
-    assert np.bincount(found[0]).tolist() == sorted(np.bincount(labels).tolist(), reverse=True)
+    assert np.array_equal(*result)
+    assert np.bincount(result[0]).tolist() == sorted(np.bincount(labels).tolist(), reverse=True)
 
 
 def test_louvain_does_not_see_negative_weights() -> None:
@@ -182,16 +182,16 @@ def test_smooth_noise_passes_the_plain_test_and_not_the_spins() -> None:
     rng = np.random.default_rng(0)
     plain = np.stack([rng.permutation(120) for _ in range(199)])
     spins = analysis.spin_orders(points, side, 199, rng)
-    found = {"plain": [], "spins": []}
+    result = {"plain": [], "spins": []}
     for seed in range(12):
         centres = np.random.default_rng(seed).normal(size=(6, 3))
         table = np.exp(-((points[:, None] - centres) ** 2).sum(-1))
         for name, orders in (("plain", plain), ("spins", spins)):
-            found[name].append(
+            result[name].append(
                 analysis.label_test(analysis.row_similarity(table), labels, orders)[0]
             )
-    assert np.mean(np.array(found["plain"]) < 0.01) > 0.9
-    assert np.mean(np.array(found["spins"]) < 0.01) < 0.4
+    assert np.mean(np.array(result["plain"]) < 0.01) > 0.9
+    assert np.mean(np.array(result["spins"]) < 0.01) < 0.4
 
 
 def test_block_means_and_matrix_correlation() -> None:

@@ -12,10 +12,10 @@ COORDS = np.stack(np.divmod(np.arange(16), 4), axis=1).astype(float)
 
 def test_it_is_scikit_learn_s_pca_up_to_sign():
     table = np.random.default_rng(0).normal(size=(16, 10))
-    found = picture(table, 3)
+    drawn = picture(table, 3)
     pca = PCA(3).fit(table)
-    assert np.abs(found.coordinates) == pytest.approx(np.abs(pca.transform(table)))
-    assert found.explained == pytest.approx(pca.explained_variance_ratio_)
+    assert np.abs(drawn.coordinates) == pytest.approx(np.abs(pca.transform(table)))
+    assert drawn.explained == pytest.approx(pca.explained_variance_ratio_)
 
 
 def test_signs_are_fixed():
@@ -30,9 +30,9 @@ def test_a_grid_is_drawn_as_the_grid_when_aligned():
     turned = np.hstack([COORDS, np.zeros((16, 6))]) @ ortho_group.rvs(
         8, random_state=3
     ) + rng.normal(size=8)
-    found = picture(turned, align_to=COORDS)
-    assert found.coordinates == pytest.approx(COORDS - 1.5)
-    assert found.explained == pytest.approx([0.5, 0.5])
+    drawn = picture(turned, align_to=COORDS)
+    assert drawn.coordinates == pytest.approx(COORDS - 1.5)
+    assert drawn.explained == pytest.approx([0.5, 0.5])
 
 
 def test_aligning_never_stretches():
@@ -44,9 +44,9 @@ def test_aligning_never_stretches():
 
 
 def test_a_constant_table_is_one_point():
-    found = picture(np.ones((5, 3)))
-    assert found.coordinates == pytest.approx(np.zeros((5, 2)))
-    assert found.explained == pytest.approx([0, 0])
+    drawn = picture(np.ones((5, 3)))
+    assert drawn.coordinates == pytest.approx(np.zeros((5, 2)))
+    assert drawn.explained == pytest.approx([0, 0])
 
 
 def test_bad_input():

@@ -54,23 +54,23 @@ def test_a_moved_reference_is_found_again_with_its_alignment():
     group = grid_symmetries(4, 4)
     for member in (0, 30, 700, 1151):
         table = 5 * reference[group.permutations[member]] @ ortho_group.rvs(20, random_state=1) + 7
-        found = procrustes(table, reference, symmetries=group)
-        assert found.distance == pytest.approx(0, abs=1e-12)
-        assert found.alignment.words == group.words[member]
-        assert (found.alignment.permutation == group.permutations[member]).all()
-        assert found.rotation @ found.rotation.T == pytest.approx(np.eye(20))
+        fit = procrustes(table, reference, symmetries=group)
+        assert fit.distance == pytest.approx(0, abs=1e-12)
+        assert fit.alignment.words == group.words[member]
+        assert (fit.alignment.permutation == group.permutations[member]).all()
+        assert fit.rotation @ fit.rotation.T == pytest.approx(np.eye(20))
 
 
 def test_distance_is_what_the_reported_rotation_and_alignment_leave():
     table, reference, _ = random_tables(3)
-    found = procrustes(table, reference, symmetries=grid_symmetries(3, 2))
+    fit = procrustes(table, reference, symmetries=grid_symmetries(3, 2))
     a, b = (x - x.mean(axis=0) for x in (table, np.pad(reference, ((0, 0), (0, 3)))))
     a, b = (
-        a / np.linalg.norm(a) @ found.rotation,
-        b[found.alignment.permutation] / np.linalg.norm(b),
+        a / np.linalg.norm(a) @ fit.rotation,
+        b[fit.alignment.permutation] / np.linalg.norm(b),
     )
     scale = (a * b).sum()
-    assert np.linalg.norm(scale * a - b) == pytest.approx(found.distance)
+    assert np.linalg.norm(scale * a - b) == pytest.approx(fit.distance)
     assert procrustes(reference, table).rotation.shape == (8, 8)
 
 
@@ -78,9 +78,9 @@ def test_the_search_equals_a_loop_over_all_relabelled_references():
     table, reference, _ = random_tables(5)
     group = grid_symmetries(2, 3)
     each = [procrustes(table, reference[p]).distance for p in group.permutations]
-    found = procrustes(table, reference, symmetries=group)
-    assert found.distance == pytest.approx(min(each))
-    assert found.alignment.words == group.words[int(np.argmin(each))]
+    fit = procrustes(table, reference, symmetries=group)
+    assert fit.distance == pytest.approx(min(each))
+    assert fit.alignment.words == group.words[int(np.argmin(each))]
 
 
 @pytest.mark.parametrize("symmetries", [None, grid_symmetries(2, 4)], ids=["plain", "symmetric"])
@@ -101,16 +101,16 @@ def test_p_is_small_for_the_right_table_and_counts_the_observed():
     rng = np.random.default_rng(0)
     coords = np.stack(np.divmod(np.arange(16), 4), axis=1)
     table = coords @ rng.normal(size=(2, 30)) + 0.1 * rng.normal(size=(16, 30))
-    found = procrustes(table, coords, symmetries=grid_symmetries(4, 4), permutations=99, rng=rng)
-    assert found.p == pytest.approx(1 / 100)
-    assert found.null.shape == (99,)
-    assert found.null.min() > found.distance
+    fit = procrustes(table, coords, symmetries=grid_symmetries(4, 4), permutations=99, rng=rng)
+    assert fit.p == pytest.approx(1 / 100)
+    assert fit.null.shape == (99,)
+    assert fit.null.min() > fit.distance
 
 
 def test_no_generator_no_null():
-    found = procrustes(*random_tables(0)[:2])
-    assert found.null.shape == (0,)
-    assert np.isnan(found.p)
+    fit = procrustes(*random_tables(0)[:2])
+    assert fit.null.shape == (0,)
+    assert np.isnan(fit.p)
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,11 @@ def grid_table(rng, noise=0.1, width=64):
 @pytest.mark.parametrize("labels", [ROW, COL])
 def test_row_and_column_are_read_from_a_grid_table(labels):
     rng = np.random.default_rng(0)
-    found = linear_probe(grid_table(rng), labels, rng=rng, permutations=199)
-    assert found.accuracy == 1
-    assert found.chance == 0.25
-    assert found.p == pytest.approx(1 / 200)
-    assert found.null.mean() == pytest.approx(0.25, abs=0.02)
+    probe = linear_probe(grid_table(rng), labels, rng=rng, permutations=199)
+    assert probe.accuracy == 1
+    assert probe.chance == 0.25
+    assert probe.p == pytest.approx(1 / 200)
+    assert probe.null.mean() == pytest.approx(0.25, abs=0.02)
 
 
 def test_the_2d_sinusoidal_table_is_read_in_full():
@@ -49,12 +49,12 @@ def test_the_2d_sinusoidal_table_is_read_in_full():
 
 def test_random_tables_are_read_at_chance():
     rng = np.random.default_rng(1)
-    found = [
+    probes = [
         linear_probe(rng.normal(size=(16, 64)), ROW, rng=rng, permutations=39, repeats=2)
         for _ in range(100)
     ]
-    assert np.mean([f.accuracy for f in found]) == pytest.approx(0.25, abs=0.04)
-    assert np.mean([f.p for f in found]) == pytest.approx(0.5, abs=0.12)
+    assert np.mean([f.accuracy for f in probes]) == pytest.approx(0.25, abs=0.04)
+    assert np.mean([f.p for f in probes]) == pytest.approx(0.5, abs=0.12)
 
 
 def test_labels_of_unequal_number_weigh_the_same():
@@ -103,13 +103,13 @@ def test_distance_correlation_over_relabelled_grids():
     group = grid_symmetries(4, 4)
     table = COORDS[group.permutations[500]]
     plain = distance_correlation(table, COORDS)
-    found = distance_correlation(table, COORDS, symmetries=group, permutations=99, rng=rng)
+    score = distance_correlation(table, COORDS, symmetries=group, permutations=99, rng=rng)
     assert plain.value < 0.9
-    assert found.value == pytest.approx(1)
-    assert found.p == pytest.approx(0.01)
-    order = found.alignment.permutation
+    assert score.value == pytest.approx(1)
+    assert score.p == pytest.approx(0.01)
+    order = score.alignment.permutation
     assert pdist(COORDS[order]) == pytest.approx(pdist(table))
-    assert found.null.mean() > 0.1  # the null has the same freedom
+    assert score.null.mean() > 0.1  # the null has the same freedom
 
 
 def test_equal_distances_have_no_rank_correlation():
@@ -129,10 +129,10 @@ def test_relation_correlation_is_pearson_over_pairs():
 def test_row_plus_column_code_has_the_relation_exactly():
     rng = np.random.default_rng(8)
     table = np.hstack([np.eye(4)[ROW], np.eye(4)[COL]])
-    found = relation_correlation(table, RELATION, permutations=99, rng=rng)
-    assert found.value == pytest.approx(1)
-    assert found.p == pytest.approx(0.01)
-    assert found.null.mean() == pytest.approx(0, abs=0.05)
+    score = relation_correlation(table, RELATION, permutations=99, rng=rng)
+    assert score.value == pytest.approx(1)
+    assert score.p == pytest.approx(0.01)
+    assert score.null.mean() == pytest.approx(0, abs=0.05)
 
 
 def test_mantel_p_is_uniform_for_random_tables():

@@ -80,9 +80,9 @@ def test_cka_is_blind_to_rotation_shift_and_scale(seed: int) -> None:
 
 def test_movement_of_known_changes() -> None:
     before = np.ones((4, 3))
-    found = movement(before, before + np.outer([1.0, 2, 3, 4], [1.0, 0, 0]))
-    assert found.stable_rank == pytest.approx(1)
-    assert found.relative == pytest.approx(np.sqrt(30 / 12))
+    moved = movement(before, before + np.outer([1.0, 2, 3, 4], [1.0, 0, 0]))
+    assert moved.stable_rank == pytest.approx(1)
+    assert moved.relative == pytest.approx(np.sqrt(30 / 12))
     assert movement(np.zeros((3, 3)), np.eye(3)).stable_rank == pytest.approx(3)
     assert np.isnan(movement(np.zeros((3, 3)), np.eye(3)).relative)
     still = movement(before, before)
@@ -96,11 +96,11 @@ def test_kernel_ridge_is_that_of_scikit_learn(seed: int) -> None:
     draw = numpy_stream(seed, "ridge")
     x, new, y = draw.normal(size=(10, 4)), draw.normal(size=(6, 4)), draw.normal(size=(10, 2))
     kernel, test = x @ x.T, new @ x.T
-    found = kernel_ridge(kernel, test, y, ridge=0.1)
+    predicted = kernel_ridge(kernel, test, y, ridge=0.1)
     other = KernelRidge(alpha=0.1 * np.trace(kernel) / 10, kernel="precomputed").fit(
         kernel, y - y.mean(0)
     )
-    np.testing.assert_allclose(found, other.predict(test) + y.mean(0), atol=1e-8)
+    np.testing.assert_allclose(predicted, other.predict(test) + y.mean(0), atol=1e-8)
 
 
 @given(seeds)
@@ -113,14 +113,14 @@ def test_the_ridge_chosen_leaves_the_smallest_error_out(seed: int) -> None:
     ridges, scale = (1e-2, 1e-1, 1.0, 10.0), np.trace(kernel) / 9
     errors = []
     for ridge in ridges:
-        found = 0.0
+        error = 0.0
         for i in range(9):
             rest = np.delete(np.arange(9), i)
             system = kernel[np.ix_(rest, rest)] + ridge * scale * np.eye(8)
-            found += np.square(
+            error += np.square(
                 kernel[i, rest] @ np.linalg.solve(system, targets[rest]) - targets[i]
             ).sum()
-        errors.append(found)
+        errors.append(error)
     assert choose_ridge(kernel, targets, ridges) == ridges[int(np.argmin(errors))]
 
 

@@ -19,18 +19,20 @@ def test_p_counts_the_observed_and_ties():
 
 def test_the_interval_covers_the_mean_about_as_often_as_it_says():
     rng = np.random.default_rng(0)
-    found = [bootstrap_interval(rng.normal(3.0, 2.0, size=20), rng, level=0.9) for _ in range(200)]
-    assert {f.method for f in found} == {"BCa"}
-    assert np.mean([f.low <= 3 <= f.high for f in found]) == pytest.approx(0.88, abs=0.06)
-    assert all(f.low < f.estimate < f.high for f in found)
+    intervals = [
+        bootstrap_interval(rng.normal(3.0, 2.0, size=20), rng, level=0.9) for _ in range(200)
+    ]
+    assert {f.method for f in intervals} == {"BCa"}
+    assert np.mean([f.low <= 3 <= f.high for f in intervals]) == pytest.approx(0.88, abs=0.06)
+    assert all(f.low < f.estimate < f.high for f in intervals)
 
 
 @given(values=st.lists(st.floats(0, 1), min_size=3, max_size=6), seed=st.integers(0, 100))
 @settings(max_examples=30, deadline=None)
 def test_an_interval_lies_within_the_values(values, seed):
-    found = bootstrap_interval(values, np.random.default_rng(seed))
-    assert min(values) - 1e-9 <= found.low <= found.high <= max(values) + 1e-9
-    assert found.estimate == pytest.approx(np.mean(values))
+    interval = bootstrap_interval(values, np.random.default_rng(seed))
+    assert min(values) - 1e-9 <= interval.low <= interval.high <= max(values) + 1e-9
+    assert interval.estimate == pytest.approx(np.mean(values))
 
 
 def test_where_there_is_no_bootstrap():
@@ -46,24 +48,24 @@ def test_where_there_is_no_bootstrap():
 def test_paired_p_is_the_exact_sign_flip_test():
     rng = np.random.default_rng(1)
     a, b = rng.normal(0.5, 1, size=7), rng.normal(size=7)
-    found = paired_difference(a, b, rng)
+    difference = paired_difference(a, b, rng)
     flipped = np.array([np.mean(np.array(signs) * (a - b)) for signs in product([1, -1], repeat=7)])
-    assert found.p == pytest.approx(np.mean(np.abs(flipped) >= abs(np.mean(a - b)) - 1e-12))
-    assert found.interval.estimate == pytest.approx(np.mean(a - b))
+    assert difference.p == pytest.approx(np.mean(np.abs(flipped) >= abs(np.mean(a - b)) - 1e-12))
+    assert difference.interval.estimate == pytest.approx(np.mean(a - b))
 
 
 def test_pairing_sees_what_two_groups_would_not():
     rng = np.random.default_rng(2)
     seed_effect = rng.normal(0, 10, size=10)
-    found = paired_difference(seed_effect + 1 + 0.1 * rng.normal(size=10), seed_effect, rng)
-    assert 0.9 < found.interval.low < found.interval.high < 1.1
-    assert found.p == pytest.approx(2 / 2**10)
+    difference = paired_difference(seed_effect + 1 + 0.1 * rng.normal(size=10), seed_effect, rng)
+    assert 0.9 < difference.interval.low < difference.interval.high < 1.1
+    assert difference.p == pytest.approx(2 / 2**10)
 
 
 def test_one_pair_says_nothing():
-    found = paired_difference([1.0], [0.0], np.random.default_rng(0))
-    assert found.p == 1
-    assert found.interval.method == "too few values"
+    difference = paired_difference([1.0], [0.0], np.random.default_rng(0))
+    assert difference.p == 1
+    assert difference.interval.method == "too few values"
 
 
 @given(seed=st.integers(0, 10**6), seeds=st.integers(3, 6))
@@ -71,9 +73,9 @@ def test_one_pair_says_nothing():
 def test_spearman_over_sigma_is_scipy_s_of_the_means(seed, seeds):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, 6, seeds))
-    found = spearman_interval(x, y, rng)
-    assert found.estimate == pytest.approx(spearmanr(x.mean(axis=1), y.mean(axis=1)).statistic)
-    assert -1 <= found.low <= found.high <= 1
+    interval = spearman_interval(x, y, rng)
+    assert interval.estimate == pytest.approx(spearmanr(x.mean(axis=1), y.mean(axis=1)).statistic)
+    assert -1 <= interval.low <= interval.high <= 1
 
 
 def test_the_spearman_interval_narrows_when_seeds_agree():
@@ -92,18 +94,18 @@ def test_the_spearman_interval_narrows_when_seeds_agree():
 def test_seeds_are_drawn_for_both_together():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(5, 4))
-    found = spearman_interval(
+    interval = spearman_interval(
         x, 20 * x + 2, rng
     )  # the same in every draw only if the seeds stay paired
-    assert (found.low, found.high) == pytest.approx((1, 1))
+    assert (interval.low, interval.high) == pytest.approx((1, 1))
 
 
 def test_a_flat_curve_has_no_rank_correlation():
-    found = spearman_interval(
+    interval = spearman_interval(
         np.ones((6, 3)), np.random.default_rng(0).normal(size=(6, 3)), np.random.default_rng(0)
     )
-    assert found.method == "undefined"
-    assert np.isnan(found.estimate)
+    assert interval.method == "undefined"
+    assert np.isnan(interval.estimate)
     few = spearman_interval(
         np.arange(6.0)[:, None], np.arange(6.0)[:, None], np.random.default_rng(0)
     )

@@ -129,23 +129,23 @@ def train_twice(task: str, settings: dict[str, Any]) -> dict[str, Any]:
     stopped = placecell.run(config, "resumed", watch=stop)
     assert (straight.status, stopped.status, stopped.step) == ("done", "interrupted", 3)
     resumed = placecell.run(config, "resumed")
-    name, found = straight.config.name, hashes(straight.folder)
+    name, files = straight.config.name, hashes(straight.folder)
     assert (resumed.status, resumed.config.name) == ("done", name)
-    assert hashes(resumed.folder) == found, f"{name} is another run when it is resumed"
-    return {"name": name, "files": found}
+    assert hashes(resumed.folder) == files, f"{name} is another run when it is resumed"
+    return {"name": name, "files": files}
 
 
 def record_runs() -> dict[str, Any]:
     """What every run is: label -> its name and files."""
-    found = {}
+    runs = {}
     for task, encoding, heads in product(DATA, ENCODINGS, (1, 2)):
         settings = {"encoding": encoding, "heads": heads}
-        found[f"{task}, {encoding}, heads {heads}"] = train_twice(task, settings)
-    donor = found["latin_square, learnable, heads 1"]["name"]
+        runs[f"{task}, {encoding}, heads {heads}"] = train_twice(task, settings)
+    donor = runs["latin_square, learnable, heads 1"]["name"]
     more = MORE | {"transplant": {"donor": donor, "donor_change": "shuffled", "seed": 1}}
     for key, settings in more.items():
-        found[f"latin_square, {key}"] = train_twice("latin_square", settings)
-    return found
+        runs[f"latin_square, {key}"] = train_twice("latin_square", settings)
+    return runs
 
 
 def without_seconds(content: bytes) -> bytes:
@@ -193,8 +193,8 @@ def make_record() -> dict[str, Any]:
 def main(out: Path) -> None:
     out = out.resolve()
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        found = make_record()
-    out.write_text(json.dumps(found, indent=1) + "\n")
+        record = make_record()
+    out.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -16,14 +16,14 @@ RUNS_NEED = ("torch", "processor")  # what the bytes of runs hang on; analyses h
 
 def differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Where two nested records differ, such as `fmri, alibi, heads 1: files: metrics.csv`."""
-    found = []
+    differences = []
     for key in dict.fromkeys([*old, *new]):
         one, two = old.get(key), new.get(key)
         if isinstance(one, dict) and isinstance(two, dict):
-            found += [f"{key}: {rest}" for rest in differing(one, two)]
+            differences += [f"{key}: {rest}" for rest in differing(one, two)]
         elif one != two:
-            found.append(f"{key} (was {one}, now {two})")
-    return found
+            differences.append(f"{key} (was {one}, now {two})")
+    return differences
 
 
 def only(record: dict[str, Any], *keys: str) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def only(record: dict[str, Any], *keys: str) -> dict[str, Any]:
 def check(what: str, old: dict[str, Any], new: dict[str, Any]) -> None:
     wrong = differing(old, new)
     if wrong:
-        told = [f"{len(wrong)} {what} differ from record.json:", *wrong]
-        pytest.fail("\n".join(told), pytrace=False)
+        lines = [f"{len(wrong)} {what} differ from record.json:", *wrong]
+        pytest.fail("\n".join(lines), pytrace=False)
 
 
 @pytest.mark.slow

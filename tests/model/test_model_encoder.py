@@ -56,8 +56,8 @@ def outputs_and_gradients(
     return y, list(torch.autograd.grad((y * weight).sum(), list(model.parameters())))
 
 
-def assert_same(found: object, expected: object) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-11)
+def assert_same(actual: object, expected: object) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize(("heads", "norm", "activation"), VARIANTS)
@@ -83,10 +83,10 @@ def test_projections_are_folded_where_the_encoding_stays_out_of_attention(name: 
 def test_attention_written_out_for_the_compiler_is_the_fused_kernels(queries: int) -> None:
     q, x, pull = (torch.randn(B, n, D, dtype=torch.float64) for n in (queries, N, queries))
     q, x = q.requires_grad_(), x.requires_grad_()
-    found, expected = _CompiledAttend.apply(q, x), attend(q, x)
-    assert_same(found, expected)
+    actual, expected = _CompiledAttend.apply(q, x), attend(q, x)
+    assert_same(actual, expected)
     assert_same(
-        torch.autograd.grad(found, (q, x), pull), torch.autograd.grad(expected, (q, x), pull)
+        torch.autograd.grad(actual, (q, x), pull), torch.autograd.grad(expected, (q, x), pull)
     )
 
 

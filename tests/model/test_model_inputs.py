@@ -265,7 +265,7 @@ def test_samples_nobody_could_be_right_about_are_refused() -> None:
     [
         (
             {"positions": Positions.sequence(5)},
-            "6 tokens a sample were given, with positions for 5",
+            "each sample has 6 tokens, but there are positions for 5",
         ),
         (
             {"read": torch.zeros(6, dtype=torch.long)},

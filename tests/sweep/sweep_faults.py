@@ -59,7 +59,7 @@ class Faulty:
     at: int
     count: int = 0
     written: set[Path] = field(default_factory=set)  # content not synced
-    # name not synced, and what it held before
+    # name not synced, and its content before
     renamed: list[tuple[Path, bytes | None]] = field(default_factory=list)
     made: list[Path] = field(default_factory=list)  # folders whose names are not synced
 
@@ -121,9 +121,9 @@ def drawn() -> dict[str, list[list]]:
     return {name: [getattr(e, part).tolist() for part in PARTS] for name, e in splits.items()}
 
 
-def sweep_here(out: Path, data: dict[str, list[list]], fault: str, at: int, told) -> None:
+def sweep_here(out: Path, data: dict[str, list[list]], fault: str, at: int, pipe) -> None:
     """The small sweep in this process, with a fault; how many operations there were goes into
-    `told`."""
+    `pipe`."""
     splits = {
         name: Examples(*(torch.tensor(part) for part in parts)) for name, parts in data.items()
     }
@@ -132,13 +132,13 @@ def sweep_here(out: Path, data: dict[str, list[list]], fault: str, at: int, told
     faulty = Faulty(fault, at)
     faulty.install()
     outcomes = sweep(small_sweep(), out, local(0), checkpoint_seconds=0)
-    told.send((faulty.count, [(o.status, o.reused, o.message) for o in outcomes]))
+    pipe.send((faulty.count, [(o.status, o.reused, o.message) for o in outcomes]))
 
 
 def sweep_in_child(
     out: Path, data, fault: str = "none", at: int = 0, kill_after: float | None = None
 ):
-    """Exit code of the process, and what it told (None if it was killed)."""
+    """Exit code of the process, and what it reported (None if it was killed)."""
     here, there = CONTEXT.Pipe()
     process = CONTEXT.Process(target=sweep_here, args=(out, data, fault, at, there))
     process.start()
@@ -147,23 +147,23 @@ def sweep_in_child(
         time.sleep(kill_after)
         process.kill()
     try:
-        told = here.recv()
+        report = here.recv()
     except EOFError:
-        told = None
+        report = None
     process.join()
     here.close()
-    return process.exitcode, told
+    return process.exitcode, report
 
 
 def content(out: Path) -> dict[str, bytes]:
     """What a store holds, apart from when and where it was computed: file -> bytes."""
-    found = {}
+    content_by_path = {}
     for path in sorted(out.rglob("*")):
         if path.is_file() and path.name not in (".lock", "environment.json", "index.json"):
-            found[str(path.relative_to(out))] = (
+            content_by_path[str(path.relative_to(out))] = (
                 path.read_bytes() if path.name != "status.json" else _status(path)
             )
-    return found
+    return content_by_path
 
 
 def _status(path: Path) -> bytes:

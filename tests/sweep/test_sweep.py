@@ -173,9 +173,9 @@ def test_sweep_analyse_and_transplant_from_the_command_line(
     assert (
         call(["sweep", "latin_square", *FLAGS, *axes, "--seeds", "2", "--out", out, "--json"]) == 0
     )
-    told = json.loads(capsys.readouterr().out)
-    assert told["counts"] == {"done": 10}
-    assert told["reused"] == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["counts"] == {"done": 10}
+    assert report["reused"] == 0
     assert call(["analyse", out, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     rows = {row["label"]: row for row in facts["configurations"]}
@@ -307,9 +307,9 @@ def test_a_polite_kill_of_the_parent_alone_saves_every_run(tmp_path: Path) -> No
         time.sleep(0.1)
     time.sleep(1)
     process.terminate()
-    _, told = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on from here" in told
+    assert "the same command goes on from here" in err
     assert [r.status for r in load_store(tmp_path)] == ["interrupted"] * 2
     assert len(list(tmp_path.glob("*/checkpoint.safetensors"))) == 2
 
@@ -346,7 +346,7 @@ def test_analyse_takes_folders_as_they_are(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("sweep = 3", "a sweep is a section"),
         ("[sweep.grid]\nsigma = 1", r"\[\[sweep.grid\]\]"),
@@ -355,10 +355,10 @@ def test_analyse_takes_folders_as_they_are(
         ('task = "other"', "not of 'latin_square'"),
     ],
 )
-def test_a_plan_that_cannot_be_is_refused(text: str, told: str, tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_is_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(text)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         base_config("latin_square", config=path)
 
 

@@ -38,9 +38,9 @@ def data() -> dict:
 def whole(data, tmp_path_factory: pytest.TempPathFactory):
     """The store of a sweep that nothing happened to, and the number of operations it took."""
     out = tmp_path_factory.mktemp("whole") / "store"
-    code, told = sweep_in_child(out, data)
+    code, report = sweep_in_child(out, data)
     assert code == 0
-    operations, outcomes = told
+    operations, outcomes = report
     assert [status for status, _, _ in outcomes] == ["done", "diverged"]
     assert operations > 100
     return content(out), operations
@@ -48,11 +48,11 @@ def whole(data, tmp_path_factory: pytest.TempPathFactory):
 
 def resume_and_compare(out: Path, data, whole) -> list:
     """The same sweep once more, without a fault: it must end as if nothing had happened."""
-    code, told = sweep_in_child(out, data)
+    code, report = sweep_in_child(out, data)
     assert code == 0
     assert content(out) == whole
     assert {row["status"] for row in Store(out).rows()} == {"done", "diverged"}
-    return told[1]
+    return report[1]
 
 
 @pytest.mark.slow
@@ -62,13 +62,13 @@ def test_a_fault_at_every_operation(fault: str, part: int, data, whole, tmp_path
     expected, operations = whole
     for at in range(1 + part, operations + 1, SLICES):
         out = tmp_path / str(at)
-        code, told = sweep_in_child(out, data, fault, at)
+        code, report = sweep_in_child(out, data, fault, at)
         if fault != "full":
-            assert (code, told) == (-signal.SIGKILL, None), f"not killed at operation {at}"
+            assert (code, report) == (-signal.SIGKILL, None), f"not killed at operation {at}"
         elif (
-            told is not None
+            report is not None
         ):  # the sweep came to its end, and says of each run that could not be written why
-            for status, _, message in told[1]:
+            for status, _, message in report[1]:
                 assert status in ("done", "diverged") or "No space left on device" in message
         resume_and_compare(out, data, expected)
 
@@ -225,10 +225,10 @@ def test_four_processes_on_one_store_commit_each_run_once(tmp_path: Path) -> Non
         "--json",
     ]
     crowd = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    told = [json.loads(process.communicate(timeout=300)[0]) for process in crowd]
+    reports = [json.loads(process.communicate(timeout=300)[0]) for process in crowd]
     assert [process.returncode for process in crowd] == [0] * 4
-    assert all(one["counts"] == {"done": 6} for one in told)
-    assert sum(6 - one["reused"] for one in told) == 6, "each run was trained by one of them"
+    assert all(one["counts"] == {"done": 6} for one in reports)
+    assert sum(6 - one["reused"] for one in reports) == 6, "each run was trained by one of them"
     attempts = [read_json(path)["attempts"] for path in tmp_path.glob("*/environment.json")]
     assert [len(one) for one in attempts] == [1] * 6
 
@@ -280,12 +280,12 @@ def test_a_full_disk(configs, tmp_path: Path) -> None:
 
 def group_commands(group: int) -> list[bytes]:
     """The command line of every process of a group."""
-    found = []
+    commands = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has just ended
             if os.getpgid(int(path.name)) == group:
-                found.append((path / "cmdline").read_bytes())
-    return found
+                commands.append((path / "cmdline").read_bytes())
+    return commands
 
 
 @pytest.fixture
@@ -328,9 +328,9 @@ def long_sweep(tmp_path: Path):
 @pytest.mark.slow
 def test_ctrl_c_once_saves_all_runs(long_sweep: subprocess.Popen, tmp_path: Path) -> None:
     os.killpg(long_sweep.pid, signal.SIGINT)  # as a terminal does: to every process of the group
-    _, told = long_sweep.communicate(timeout=60)
+    _, err = long_sweep.communicate(timeout=60)
     assert long_sweep.returncode == 130
-    assert "the same command goes on from here" in told
+    assert "the same command goes on from here" in err
     assert {row["status"] for row in Store(tmp_path).rows()} == {"interrupted"}
     assert len(list(tmp_path.glob("*/checkpoint.safetensors"))) == 2
 
@@ -362,10 +362,10 @@ def test_ctrl_c_while_workers_are_being_made(tmp_path: Path) -> None:
         time.sleep(0.02)
     time.sleep(0.3)
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == 130, told
-    assert "Traceback" not in told
-    assert "the same command goes on from here" in told
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert "the same command goes on from here" in err
 
 
 @pytest.mark.slow
@@ -378,9 +378,9 @@ def test_ctrl_c_twice_stops_at_once_and_leaves_no_process(
     assert "once more stops at once" in _line(long_sweep, "once more")
     assert {row["status"] for row in Store(tmp_path).rows()} == {"running"}
     os.kill(long_sweep.pid, signal.SIGINT)
-    _, told = long_sweep.communicate(timeout=60)
+    _, err = long_sweep.communicate(timeout=60)
     assert long_sweep.returncode == 130
-    assert "stopped at once" in told
+    assert "stopped at once" in err
     rows = Store(tmp_path).rows()
     assert {row["status"] for row in rows} == {"stopped"}, "a worker is still holding its run"
 

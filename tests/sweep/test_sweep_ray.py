@@ -115,12 +115,12 @@ def holder(folder: Path) -> int:
 def listeners(mark: str) -> dict[str, str]:
     """Every address that a process with `mark` in its environment listens at, and what it is
     called."""
-    found = {}
+    addresses = {}
     for kind in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{kind}").read_text().splitlines()[1:]:
             words = line.split()
             if words[3] == "0A":  # LISTEN
-                found[f"socket:[{words[9]}]"] = words[1].rpartition(":")[0]
+                addresses[f"socket:[{words[9]}]"] = words[1].rpartition(":")[0]
     there = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -128,8 +128,8 @@ def listeners(mark: str) -> dict[str, str]:
                 continue
             for link in (process / "fd").iterdir():
                 target = os.readlink(link)
-                if target in found:
-                    there[f"{target} {(process / 'comm').read_text().strip()}"] = found[target]
+                if target in addresses:
+                    there[f"{target} {(process / 'comm').read_text().strip()}"] = addresses[target]
         except OSError:
             continue
     return there
@@ -158,10 +158,10 @@ def test_a_killed_worker_and_ctrl_c_cost_nothing_and_only_this_machine_reaches_i
     assert set(there.values()) <= set(LOOPBACK), there
     until(lambda: len(attempts(victim)) == 2)
     process.send_signal(signal.SIGINT)
-    out, told = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on from here" in told
-    assert "raylet" not in out + told  # Ray's own messages
+    assert "the same command goes on from here" in err
+    assert "raylet" not in out + err  # Ray's own messages
     assert attempts(victim)[1]["from_step"] > 0
     assert files.read_json(victim / "status.json")["status"] == "interrupted"
     assert not list(tmp_path.glob(".ray-*"))
@@ -215,8 +215,8 @@ def test_a_node_removed_in_mid_sweep_costs_nothing(
     until(lambda: all((folder / "checkpoint.safetensors").exists() for folder in folders))
     cluster.stdin.write("\n")
     cluster.stdin.flush()
-    out, told = process.communicate(timeout=120)
-    assert process.returncode == 0, told
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
     assert json.loads(out)["counts"] == {"done": 2}
     assert sorted(len(attempts(folder)) for folder in folders) == [1, 2]
     check_same(tmp_path, whole, [config.name for config in configs])
@@ -247,18 +247,19 @@ def stop(tally):
         os.kill(os.getpid(), signal.SIGINT)
 
 stopped = []
-told = {"stopped": [o.status for o in sweep(configs, out, unseen, on_tick=stop)]}
-told["files"] = sorted(path.name for path in (out / configs[0].name).glob("[!.]*"))
-told["resumed"] = [o.status for o in sweep(configs, out, unseen)]
+report = {"stopped": [o.status for o in sweep(configs, out, unseen, on_tick=stop)]}
+report["files"] = sorted(path.name for path in (out / configs[0].name).glob("[!.]*"))
+report["resumed"] = [o.status for o in sweep(configs, out, unseen)]
 takes = configs[0].override(receiver)
 orphan = replace(takes, donor="latin_square-000000000000")
-told["donor"] = {o.config.name: (o.status, o.message) for o in sweep([orphan, takes], out, unseen)}
-told["nodes"] = len(ray.nodes())  # the back end has left it running
+outcomes = sweep([orphan, takes], out, unseen)
+report["donor"] = {o.config.name: (o.status, o.message) for o in outcomes}
+report["nodes"] = len(ray.nodes())  # the back end has left it running
 try:
     sweep([configs[0].override({"seed": 5})], out, on_ray(None, 64.0, 0.5, None))
 except InputError as error:
-    told["refused"] = str(error)
-print(json.dumps(told))
+    report["refused"] = str(error)
+print(json.dumps(report))
 """
 
 
@@ -270,27 +271,27 @@ def test_nodes_that_do_not_see_the_store_send_their_files_back(
     command = [sys.executable, "-c", RETURNED, str(out), json.dumps(SETTINGS), json.dumps(receiver)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["stopped"] == ["interrupted"] * 2
-    assert told["files"] == [
+    report = json.loads(done.stdout)
+    assert report["stopped"] == ["interrupted"] * 2
+    assert report["files"] == [
         "checkpoint.safetensors",
         "config.toml",
         "environment.json",
         "metrics.csv",
         "status.json",
     ]
-    assert told["resumed"] == ["done"] * 2
+    assert report["resumed"] == ["done"] * 2
     assert all(len(attempts(out / config.name)) == 2 for config in configs)
     assert all(attempts(out / config.name)[1]["from_step"] > 0 for config in configs)
     takes = configs[0].override(receiver)
-    assert told["donor"].pop(takes.name) == ["done", ""]
-    ((status, message),) = told["donor"].values()
+    assert report["donor"].pop(takes.name) == ["done", ""]
+    ((status, message),) = report["donor"].values()
     assert status == "failed"
     assert "run the donor first" in message
-    assert told["nodes"] == 1
+    assert report["nodes"] == 1
     assert (
         "a run asks for 64 CPUs and 0.5 GPUs, more than any node of the Ray cluster has: 2 CPUs"
-        in told["refused"]
+        in report["refused"]
     )
     assert not list(out.glob(".ray-*"))
     assert all(o.status == "done" for o in sweep([takes], whole, local(0)))
@@ -298,7 +299,7 @@ def test_nodes_that_do_not_see_the_store_send_their_files_back(
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (["--cpus-per-run", "0"], "the CPUs of a run must be above 0, not 0"),
         (["--cpus-per-run", "1.5"], "must be a whole number, not 1.5"),
@@ -312,7 +313,7 @@ def test_nodes_that_do_not_see_the_store_send_their_files_back(
     ],
 )
 def test_what_cannot_be_is_one_sentence(
-    flags: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket() as free, http.server.HTTPServer(("127.0.0.1", 0), Silent) as server:
         free.bind(("127.0.0.1", 0))  # and does not listen
@@ -334,7 +335,7 @@ def test_what_cannot_be_is_one_sentence(
         assert call([*words, *flags]) == 2
         server.shutdown()
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert error.count("\n") == 1
     assert not list(tmp_path.glob("store/*"))
 

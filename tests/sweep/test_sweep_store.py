@@ -142,10 +142,10 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(
 
 def test_status_from_the_command_line(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["status", str(store)]) == 0
-    told = capsys.readouterr().out
-    assert "3 runs" in told
-    assert "step 6 of 12" in told
-    assert "goes on from where they stopped" in told
+    text = capsys.readouterr().out
+    assert "3 runs" in text
+    assert "step 6 of 12" in text
+    assert "goes on from where they stopped" in text
     assert call(["status", str(store), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["counts"] == {"done": 1, "diverged": 1, "interrupted": 1}
@@ -177,10 +177,10 @@ def test_columns_of_several_kinds_become_text() -> None:
 
     import pyarrow.parquet
 
-    found = pyarrow.parquet.read_table(
+    table_read = pyarrow.parquet.read_table(
         io.BytesIO(parquet_bytes({"a": [1, "x", None], "b": [1, 2.5, None]}))
     )
-    assert found.to_pydict() == {"a": ["1", "x", None], "b": [1.0, 2.5, None]}
+    assert table_read.to_pydict() == {"a": ["1", "x", None], "b": [1.0, 2.5, None]}
 
 
 def test_what_cannot_be_shown_is_one_sentence(
@@ -188,7 +188,7 @@ def test_what_cannot_be_shown_is_one_sentence(
 ) -> None:
     (tmp_path / "empty").mkdir()
     run_folder = next(store.glob("latin_square-*"))
-    for words, told in (
+    for words, message in (
         (["status", str(tmp_path / "nowhere")], "no such folder"),
         (["status", str(tmp_path / "empty")], "no runs here"),
         (["status", str(run_folder)], "give the folder that holds it"),
@@ -200,7 +200,7 @@ def test_what_cannot_be_shown_is_one_sentence(
     ):
         assert call(words) == 2
         error = capsys.readouterr().err
-        assert told in error
+        assert message in error
         assert error.count("\n") == 1
 
 

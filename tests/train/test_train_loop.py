@@ -294,11 +294,11 @@ def test_the_gradient_into_the_table_is_measured(tiny, tiny_task, tiny_splits) -
     """A row at each evaluation after the first step, the norm of what the last step's backward
     left."""
     model, state, _ = train(tiny(), tiny_task, tiny_splits)
-    found = [row for row in state.rows if row.name == "table_gradient"]
-    assert [row.step for row in found] == sorted({row.step for row in state.rows} - {0})
+    gradients = [row for row in state.rows if row.name == "table_gradient"]
+    assert [row.step for row in gradients] == sorted({row.step for row in state.rows} - {0})
     (table,) = model.encoding.parameters()
-    assert found[-1].value == pytest.approx(float(table.grad.norm()))
-    assert found[-1].value > 0
+    assert gradients[-1].value == pytest.approx(float(table.grad.norm()))
+    assert gradients[-1].value > 0
 
 
 def test_the_training_samples_scored_are_spread_evenly(tiny, tiny_task, tiny_splits) -> None:
@@ -309,5 +309,5 @@ def test_the_training_samples_scored_are_spread_evenly(tiny, tiny_task, tiny_spl
     outputs = make_model(config, tiny_task)(
         Inputs(few.tokens, tiny_task.positions, few.read)
     ).outputs
-    found = next(r.value for r in state.rows if (r.step, r.split, r.name) == (0, "train", "loss"))
-    assert found == pytest.approx(tiny_task.loss(outputs, few).item(), rel=1e-5)
+    loss = next(r.value for r in state.rows if (r.step, r.split, r.name) == (0, "train", "loss"))
+    assert loss == pytest.approx(tiny_task.loss(outputs, few).item(), rel=1e-5)

@@ -28,8 +28,8 @@ def test_orthogonal_is_its_definition(shape: tuple[int, int]) -> None:
     matrices = torch.randn(
         3, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64
     )
-    found = orthogonal(matrices)
-    for one, matrix in zip(found.numpy(), matrices.numpy(), strict=True):
+    turned = orthogonal(matrices)
+    for one, matrix in zip(turned.numpy(), matrices.numpy(), strict=True):
         np.testing.assert_allclose(one, by_singular_values(matrix), rtol=1e-8, atol=1e-10)
         assert (
             0.4

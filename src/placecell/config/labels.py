@@ -36,7 +36,18 @@ def varying(configs: Sequence[RunConfig]) -> list[str]:
 
 
 def flatten(config: RunConfig) -> dict[str, Any]:
-    """A configuration as one level of `section.key`, a list as the one text that a flag gives."""
+    """Return a configuration as one level of keys.
+
+    Parameters
+    ----------
+    config
+        The configuration.
+
+    Returns
+    -------
+    dict
+        `section.key` -> value; a list as the one text that a flag gives.
+    """
     flat: dict[str, Any] = {}
     for key, value in config.to_dict(join=True).items():
         section = isinstance(value, dict)

@@ -19,7 +19,7 @@ from typing import Any, Literal, Self, cast
 
 from placecell.config.toml import read_toml as read_toml
 from placecell.config.toml import write_toml
-from placecell.config.values import coerce, hold, inner, is_list, joined, separator_of
+from placecell.config.values import check_fields, coerce, inner, is_list, joined, separator_of
 from placecell.config.values import option as option  # for the Config of a task
 from placecell.errors import InputError, unknown
 from placecell.registry import TASKS
@@ -27,9 +27,10 @@ from placecell.registry import TASKS
 
 @dataclass(frozen=True)
 class EncodingConfig:
-    """The positional encoding.
+    """The positional encoding: its name and its settings.
 
-    What is not set takes the encoding's default; what it does not read is cleared.
+    What is not set takes the encoding's default; what it does not read is cleared. Every field is
+    explained by the text beside it, which `placecell run --help` shows.
     """
 
     name: str = option("learnable", "positional encoding; `placecell list` shows all")
@@ -48,12 +49,15 @@ class EncodingConfig:
     )
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_fields(self)
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The encoder."""
+    """The encoder: its size and its initial weights.
+
+    Every field is explained by the text beside it, which `placecell run --help` shows.
+    """
 
     width: int = option(64, "width d of the encoder", at_least=1, at_most=65536)
     depth: int = option(4, "layers", at_least=1, at_most=1000)
@@ -76,7 +80,7 @@ class ModelConfig:
     )
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_fields(self)
         if self.width % self.heads:
             raise InputError(
                 f"the width must be divisible by the heads: width {self.width}, heads {self.heads}."
@@ -85,7 +89,10 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The optimizer and how long it runs."""
+    """The optimizer and how long it runs.
+
+    Every field is explained by the text beside it, which `placecell run --help` shows.
+    """
 
     optimizer: Literal["adam", "adamw", "muon", "sgd"] = option(
         "adam", "optimizer; sgd uses `momentum`, muon is adamw but for the matrices of the layers"
@@ -95,7 +102,7 @@ class TrainConfig:
         None, "learning rate of the positional encoding; left out: lr", at_least=0
     )
     steps: int = option(1000, "training steps", at_least=1)
-    batch_size: int = option(128, "samples a step", at_least=1)
+    batch_size: int = option(128, "samples per step", at_least=1)
     warmup: int = option(0, "steps over which the learning rate rises from 0", at_least=0)
     schedule: Literal["constant", "cosine"] = option(
         "constant", "learning rate after the warm-up; cosine falls to 0"
@@ -123,7 +130,7 @@ class TrainConfig:
     )
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,24 @@ class RunConfig:
     """Everything that decides a run's result.
 
     Where it runs (device, threads, folder) is not part of it.
+
+    Parameters
+    ----------
+    task : str
+        Name of the task.
+    data
+        The task's own `Config`.
+    encoding, model, train : EncodingConfig, ModelConfig, TrainConfig
+        The settings of these parts.
+    seed : int
+        Seed of the run; `pe_seed`, `weights_seed` and `data_seed` follow it unless they are given.
+    donor, donor_change : str, optional
+        A finished run whose table is taken over, and how it is changed.
+
+    Examples
+    --------
+    >>> RunConfig.from_dict({"task": "nmar", "seed": 1}).seed_of("data")
+    1
     """
 
     task: str
@@ -150,24 +175,48 @@ class RunConfig:
     )
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_fields(self)
         if not is_dataclass(self.data) or isinstance(self.data, type):
             raise InputError(
                 f"data must be the Config of {self.task}, not {self.data!r}; from_dict reads "
                 f"plain values."
             )
-        hold(self.data)  # for a task's Config that does not do it itself
+        check_fields(self.data)  # for a task's Config that does not do it itself
         if self.donor_change is not None and self.donor is None:
             raise InputError("donor_change needs a donor.")
 
     def seed_of(self, stream: Literal["pe", "weights", "data"]) -> int:
-        """The seed of one of the three streams of random numbers."""
+        """Return the seed of one of the three streams of random numbers.
+
+        Parameters
+        ----------
+        stream
+            `pe`, `weights` or `data`.
+
+        Returns
+        -------
+        int
+            The stream's own seed if it is set, else the seed of the run.
+        """
         own: int | None = getattr(self, f"{stream}_seed")
         return self.seed if own is None else own
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "the configuration") -> Self:
-        """A configuration from nested plain values; unknown keys and wrong types are refused."""
+        """Make a configuration of nested plain values.
+
+        Parameters
+        ----------
+        values
+            `task`, seeds and sections, as `to_dict` returns them. What is left out has its default.
+        where
+            Where the values come from, for error messages.
+
+        Returns
+        -------
+        RunConfig
+            The configuration. Unknown keys and wrong types are errors.
+        """
 
         task = values.get("task")
         if not isinstance(task, str):
@@ -195,7 +244,18 @@ class RunConfig:
 
     @classmethod
     def from_toml(cls, path: Path | str) -> Self:
-        """The configuration that a TOML file has, such as a run's `config.toml`."""
+        """Read a configuration from a TOML file, such as a run's `config.toml`.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Returns
+        -------
+        RunConfig
+            The configuration.
+        """
         return cls.from_dict(read_toml(Path(path)), str(path))
 
     @property

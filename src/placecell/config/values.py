@@ -1,4 +1,4 @@
-"""Values held to their types: settings as they are made, and what is read back from files.
+"""Checks of values against their types: settings as they are made, and what is read from files.
 
 A setting may be a list (annotated `Sequence[str]`, `tuple[int, ...]`, …). It is kept as a tuple
 and has two spellings: a list, in Python and TOML, and one text, the elements joined by the
@@ -30,7 +30,7 @@ SEPARATOR = "+"
 
 
 def option(default: Any, help: str, *, separator: str = SEPARATOR, **bounds: float) -> Any:
-    """A dataclass field that is a setting.
+    """Return a dataclass field that is a setting.
 
     Parameters
     ----------
@@ -43,6 +43,11 @@ def option(default: Any, help: str, *, separator: str = SEPARATOR, **bounds: flo
     **bounds
         `at_least`, `above`, `at_most`, `below`: limits of a number, or of every element of a list.
 
+    Returns
+    -------
+    dataclasses.Field
+        The field.
+
     Examples
     --------
     >>> @dataclass(frozen=True)
@@ -53,8 +58,8 @@ def option(default: Any, help: str, *, separator: str = SEPARATOR, **bounds: flo
     return field(default=default, metadata=metadata)
 
 
-def hold(owner: Any) -> None:
-    """Hold every field of a dataclass to its type and bounds, in place.
+def check_fields(owner: Any) -> None:
+    """Check every field of a dataclass against its type and bounds, in place.
 
     Numbers of NumPy become Python's, and lists (or their text) tuples.
 
@@ -74,27 +79,27 @@ def hold(owner: Any) -> None:
         kind, _ = inner(hint)
         if kind in PLAIN or typing.get_origin(kind) is Literal or is_list(kind):
             bounds = f.metadata.get("bounds", {})
-            value = held(value, hint, f.name, separator=separator_of(f), **bounds)
+            value = check_value(value, hint, f.name, separator=separator_of(f), **bounds)
             object.__setattr__(owner, f.name, value)
         elif isinstance(kind, type) and is_dataclass(kind) and not isinstance(value, kind):
             raise InputError(f"{f.name} must be {kind.__name__}(…), not {value!r}.")
 
 
 def separator_of(field: Any) -> str:
-    """What joins the elements of a dataclass field that is a list."""
+    """Return what joins the elements of a dataclass field that is a list."""
     separator: str = field.metadata.get("separator", SEPARATOR)
     return separator
 
 
 def inner(hint: Any) -> tuple[Any, bool]:
-    """A type without its `| None`, and whether it had one."""
+    """Return a type without its `| None`, and whether it had one."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return next(arg for arg in typing.get_args(hint) if arg is not type(None)), True
     return hint, False
 
 
 def is_list(kind: Any) -> bool:
-    """Whether a type (without `| None`) is that of a setting that is a list.
+    """Return whether a type (without `| None`) is that of a setting that is a list.
 
     It is `Sequence[X]` or `tuple[X, ...]`, with X plain, a Literal, or `int | str`.
     """
@@ -106,12 +111,14 @@ def is_list(kind: Any) -> bool:
 
 
 def joined(elements: collections.abc.Iterable[Any], separator: str) -> str:
-    """A list as the one text that a flag gives: `10+20+30`."""
+    """Return a list as the one text that a flag gives: `10+20+30`."""
     return separator.join(map(str, elements))
 
 
-def held(value: Any, hint: Any, where: str, *, separator: str = SEPARATOR, **bounds: float) -> Any:
-    """A value as the type that it must have.
+def check_value(
+    value: Any, hint: Any, where: str, *, separator: str = SEPARATOR, **bounds: float
+) -> Any:
+    """Return a value as the type that it must have.
 
     Parameters
     ----------
@@ -135,12 +142,17 @@ def held(value: Any, hint: Any, where: str, *, separator: str = SEPARATOR, **bou
     ------
     InputError
         One sentence that says what was expected and what was given.
+
+    Examples
+    --------
+    >>> check_value([10, 20], tuple[int, ...], "modules", at_least=2)
+    (10, 20)
     """
     kind, optional = inner(hint)
     if optional and value is None:
         return None
     if is_list(kind):
-        return _elements(value, kind, where, separator, held, bounds)
+        return _elements(value, kind, where, separator, check_value, bounds)
     if typing.get_origin(kind) is Literal:
         if value not in typing.get_args(kind):
             raise unknown(f"value ({where})", str(value), map(str, typing.get_args(kind)))
@@ -175,9 +187,9 @@ def coerce(
     separator: str = SEPARATOR,
     **bounds: float,
 ) -> Any:
-    """The same of a value that may be text, as the command line gives it: text is read.
+    """Return a value as the type that it must have; text is read, as the command line gives it.
 
-    Parameters and result are those of `held`.
+    Parameters and result are those of `check_value`.
     """
     kind, optional = inner(hint)
     if isinstance(value, str) and optional and value.lower() == "none":
@@ -190,7 +202,7 @@ def coerce(
         elif kind in (int, float):
             with contextlib.suppress(ValueError):  # what cannot be read is refused as text
                 value = kind(value)
-    return held(value, hint, where, separator=separator, **bounds)
+    return check_value(value, hint, where, separator=separator, **bounds)
 
 
 def _elements(
@@ -227,4 +239,4 @@ def _element(part: Any, hint: Any, where: str, read: Any, bounds: dict[str, floa
             part = int(part) if str(int(part)) == part else part
     if isinstance(part, str):
         return part
-    return held(part, int, where, separator=SEPARATOR, **bounds)
+    return check_value(part, int, where, separator=SEPARATOR, **bounds)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 
-from placecell.config.values import held
+from placecell.config.values import check_value
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 from placecell.registry import ENCODINGS, Entry
@@ -323,7 +323,7 @@ def check_sigma(sigma: float) -> float:
     float
         The same value.
     """
-    checked: float = held(sigma, float, "sigma", at_least=0)
+    checked: float = check_value(sigma, float, "sigma", at_least=0)
     return checked
 
 
@@ -342,7 +342,7 @@ def check_size(what: str, size: int) -> int:
     int
         The same value.
     """
-    checked: int = held(size, int, what, at_least=1)
+    checked: int = check_value(size, int, what, at_least=1)
     return checked
 
 

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from placecell.config.values import held
+from placecell.config.values import check_value
 from placecell.encodings.base import Encoding, check_shape, check_size, register
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError
@@ -53,7 +53,7 @@ def check_base(base: float) -> float:
     float
         The same value.
     """
-    checked: float = held(base, float, "base", above=1)
+    checked: float = check_value(base, float, "base", above=1)
     return checked
 
 

@@ -74,7 +74,7 @@ class Inputs:
         b, n = self.tokens.shape[:2]
         if self.positions.index.shape[-1] != n:
             raise InputError(
-                f"{n} tokens a sample were given, with positions for "
+                f"each sample has {n} tokens, but there are positions for "
                 f"{self.positions.index.shape[-1]}."
             )
         if self.read is not None and (self.read.ndim != 2 or len(self.read) != b):

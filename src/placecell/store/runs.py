@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from placecell.config.run import RunConfig, read_toml
-from placecell.config.values import held
+from placecell.config.values import check_value
 from placecell.errors import InputError
 from placecell.registry import HOW_TO_LOAD, NO_MODULE, TASKS
 from placecell.store import files
@@ -76,15 +76,15 @@ def mark_failed(folder: Path, message: str) -> None:
 
 def read_status(folder: Path) -> dict[str, Any]:
     path = folder / "status.json"
-    found = files.read_json(path)
+    written = files.read_json(path)
     try:
         step, seconds = (
-            held(found[key], kind, key, at_least=0)
+            check_value(written[key], kind, key, at_least=0)
             for key, kind in (("step", int), ("seconds", float))
         )
         status, message = (
-            held(found["status"], Status, "status"),
-            held(found.get("message", ""), str, "message"),
+            check_value(written["status"], Status, "status"),
+            check_value(written.get("message", ""), str, "message"),
         )
     except (KeyError, TypeError, InputError):
         raise InputError(f"{path}: not the status of a run.") from None

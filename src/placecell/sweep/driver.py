@@ -21,7 +21,7 @@ from placecell.tasks.base import Examples, check_splits
 from placecell.train.device import pick_device
 from placecell.train.run import make_task
 
-TICK = 0.5  # seconds between looks at what has happened
+TICK = 0.5  # seconds between checks of what has happened
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _drive(
 ) -> None:
     """Never more runs are handed out than there are workers, so that a stop is quick."""
     queue, lost = deque(waiting), Counter[str]()
-    later: dict[str, float] = {}  # runs of other processes, and when to look at them again
+    later: dict[str, float] = {}  # runs of other processes, and when to check them again
     while tally.running or (queue and not asked()):
         for _ in range(len(queue)):
             if len(tally.running) >= backend.slots or asked():

@@ -21,7 +21,7 @@ def grid(base: RunConfig, grids: Sequence[Axes], axes: Axes, seeds: int) -> list
     runs of a seed stand together, so that a sweep stopped early has whole paired sets."""
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, not {seeds}.")
-    found: dict[str, RunConfig] = {}
+    by_name: dict[str, RunConfig] = {}
     tasks: dict[Any, Task] = {}  # data -> its task, which may have read files
     for seed in range(seeds):
         for one in grids or [{}]:
@@ -30,8 +30,8 @@ def grid(base: RunConfig, grids: Sequence[Axes], axes: Axes, seeds: int) -> list
                 if config.data not in tasks:
                     tasks[config.data] = make_task(config)
                 config = complete(config, tasks[config.data])
-                found.setdefault(config.name, config)
-    return list(found.values())
+                by_name.setdefault(config.name, config)
+    return list(by_name.values())
 
 
 def _product(axes: Axes) -> Iterable[dict[str, Any]]:

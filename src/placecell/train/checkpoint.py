@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from placecell.config.values import held, hold
+from placecell.config.values import check_fields, check_value
 from placecell.errors import InputError
 from placecell.store.files import read_tensors, write_tensors
 from placecell.store.runs import Row
@@ -49,7 +49,7 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: st
         state = State(
             **(values | {"rows": [_row(row) for row in values["rows"]], "snapshots": snapshots})
         )
-        hold(state)
+        check_fields(state)
         if min(state.step, state.stale, state.seconds) < 0:
             raise ValueError
     except (KeyError, TypeError, ValueError, RecursionError):
@@ -67,7 +67,7 @@ def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: st
             of, kept = (
                 parts[int(index)] if index.isdecimal() and int(index) < len(parts) else (tensor, ())
             )
-            like = torch.zeros(()) if key == "step" else of  # fused kernels do not look
+            like = torch.zeros(()) if key == "step" else of  # fused kernels do not check
             if key not in kept or _kind(tensor) != _kind(like):
                 raise InputError(
                     f"{path}: of another optimizer: {name} {_kind(tensor)} does not belong."
@@ -98,7 +98,10 @@ def _kept(optimizer: torch.optim.Optimizer, group: dict[str, typing.Any]) -> tup
 def _row(values: list[typing.Any]) -> Row:
     kinds = typing.get_type_hints(Row)
     return Row(
-        *(held(value, kind, "row") for value, kind in zip(values, kinds.values(), strict=True))
+        *(
+            check_value(value, kind, "row")
+            for value, kind in zip(values, kinds.values(), strict=True)
+        )
     )
 
 
@@ -112,11 +115,11 @@ def load_weights(model: nn.Module, tensors: dict[str, Tensor], path: Path) -> No
     is changed."""
     own = model.state_dict()
     for name in own.keys() | tensors.keys():
-        expected, found = (
+        expected, actual = (
             _kind(all_of[name]) if name in all_of else "nothing" for all_of in (own, tensors)
         )
-        if expected != found:
+        if expected != actual:
             raise InputError(
-                f"{path}: of another model: {name} should be {expected}, found {found}."
+                f"{path}: of another model: {name} should be {expected}, found {actual}."
             )
     model.load_state_dict(tensors)

@@ -32,8 +32,8 @@ def take_table(
     table = read_tensors(path)[0].get("encoding.weight")
     own = model.encoding.weight
     if table is None or table.shape != own.shape:
-        found = "none" if table is None else tuple(table.shape)
-        raise InputError(f"{path}: the donor's table should be {tuple(own.shape)}, found {found}.")
+        shape = "none" if table is None else tuple(table.shape)
+        raise InputError(f"{path}: the donor's table should be {tuple(own.shape)}, found {shape}.")
     with torch.no_grad():
         own.copy_(changed(table, change or "kept", generator))
 

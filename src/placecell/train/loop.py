@@ -21,7 +21,7 @@ from placecell.tasks.base import Examples, Task
 from placecell.train.device import compile_options
 from placecell.train.muon import Muon
 
-EVAL_BATCH = 1024  # samples a forward pass in evaluations: bounds memory, changes nothing
+EVAL_BATCH = 1024  # samples per forward pass in evaluations: bounds memory, changes nothing
 
 
 @dataclass
@@ -106,8 +106,8 @@ def evaluate_splits(
 def table_gradient(model: Transformer) -> float | None:
     """The norm of the gradient into the positional encoding at the last step; None if nothing of it
     is learned."""
-    found = [p.grad for p in model.encoding.parameters() if p.grad is not None]
-    return float(torch.nn.utils.get_total_norm(found)) if found else None
+    gradients = [p.grad for p in model.encoding.parameters() if p.grad is not None]
+    return float(torch.nn.utils.get_total_norm(gradients)) if gradients else None
 
 
 def take_snapshot(model: Transformer, places: Positions, state: State, what: str) -> None:

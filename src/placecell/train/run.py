@@ -191,8 +191,8 @@ def _attempt(folder: Path, state: State, compile: bool, facts: dict[str, Any]) -
     """The environment of this attempt at a run, and when, where and from which step this and
     earlier ones began."""
     path = folder / "environment.json"
-    found = files.read_json(path) if path.exists() else {}
-    before = found.get("attempts", []) if isinstance(found, dict) else None
+    written = files.read_json(path) if path.exists() else {}
+    before = written.get("attempts", []) if isinstance(written, dict) else None
     if not isinstance(before, list):
         raise InputError(f"{path}: not the environment of a run; remove it to go on.")
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -225,14 +225,14 @@ def load_weights_along(folder: Path | str) -> dict[int, dict[str, Tensor]]:
     folder = Path(folder)
     config, _, model = load_model(folder)
     last = read_status(folder)["step"]
-    found = {0: make_model(config, make_task(config)).state_dict()}
+    weights_by_step = {0: make_model(config, make_task(config)).state_dict()}
     if config.train.snapshots == "weights":
         kept = files.read_tensors(folder / "snapshots.safetensors")[0]
         for key, tensor in sorted(kept.items()):
             step, _, name = key.partition("/")
             if name != "table":
-                found.setdefault(int(step), {})[name] = tensor
-    return found | {last: model.state_dict()}
+                weights_by_step.setdefault(int(step), {})[name] = tensor
+    return weights_by_step | {last: model.state_dict()}
 
 
 def load_snapshots(folder: Path | str, name: str = "table") -> dict[int, Tensor]:

@@ -128,15 +128,15 @@ class Worker:
         self, config: RunConfig, on_step: Callable[[State], bool], on_event: Callable[[Event], None]
     ) -> Event:
         """Train one run of the sweep. `on_step` returning False interrupts it."""
-        # the first step is told at once: where a resumed run goes on
-        key, told = (data_key(config), -math.inf)
+        # the first step is reported at once: it says where a resumed run goes on
+        key, reported = data_key(config), -math.inf
         if key not in self.tasks:
             self.tasks[key] = make_task(config)
 
         def step(state: State) -> bool:
-            nonlocal told
-            if time.monotonic() - told > 0.5:
-                told = time.monotonic()
+            nonlocal reported
+            if time.monotonic() - reported > 0.5:
+                reported = time.monotonic()
                 on_event(Step(config.name, state.step))
             return on_step(state)
 

@@ -100,10 +100,10 @@ class OnRay(Backend):
         self.ray, self.started = connect(address, asks["CPU"], workers)
         try:
             if self.slots < 1:
-                found = "; ".join(_words(node) for node in self._nodes())
+                nodes = "; ".join(_words(node) for node in self._nodes())
                 raise InputError(
                     f"a run asks for {_words(asks)}, more than any node of the Ray cluster has: "
-                    f"{found}."
+                    f"{nodes}."
                 )
             files.make_folder(job.out)
             files.write_bytes(self.token, b"")
@@ -115,7 +115,7 @@ class OnRay(Backend):
                 self.ray.cloudpickle.register_pickle_by_value(sys.modules[module])
             self.outside = self.ray.put(outside(job.plugins))
             self.board = _board(self.ray)
-            self.told = self.board.take.remote()
+            self.progress = self.board.take.remote()
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -134,8 +134,8 @@ class OnRay(Backend):
 
     def _nodes(self) -> list[dict[str, float]]:
         """The CPUs and GPUs of every node that is there now."""
-        found = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
-        return [{kind: node[kind] for kind in ("CPU", "GPU") if kind in node} for node in found]
+        resources = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        return [{kind: node[kind] for kind in ("CPU", "GPU") if kind in node} for node in resources]
 
     def start(self, config: RunConfig) -> None:
         if self.shared:
@@ -189,14 +189,16 @@ class OnRay(Backend):
             ]
         elif not self.events:
             time.sleep(seconds)  # no node has room now
-        if self.ray.wait([self.told], timeout=0)[0]:
+        if self.ray.wait([self.progress], timeout=0)[0]:
             # the board died, and is put up again
             with contextlib.suppress(self.ray.exceptions.RayError):
                 running = {task.config.name for task in self.tasks.values()}
                 self.events += [
-                    Step(*told) for told in self.ray.get(self.told).items() if told[0] in running
+                    Step(*step)
+                    for step in self.ray.get(self.progress).items()
+                    if step[0] in running
                 ]
-            self.told = self.board.take.remote()
+            self.progress = self.board.take.remote()
         events, self.events = self.events, []
         return events
 
@@ -236,7 +238,7 @@ class OnRay(Backend):
         if event.result is None:
             return event
         if event.result.status == "interrupted" and not self.asked():
-            return Lost(event.name, "its process was told to end")  # by who runs the node
+            return Lost(event.name, "its process was ended by a signal")  # by who runs the node
         return replace(event, result=replace(event.result, folder=folder))
 
     def __exit__(self, *exception: object) -> None:

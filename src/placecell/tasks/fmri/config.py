@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from placecell.config.values import hold, option
+from placecell.config.values import check_fields, option
 from placecell.errors import InputError
 
 HCP_SECONDS = 0.72  # a volume of the Human Connectome Project
@@ -63,7 +63,7 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_fields(self)
         if self.dataset != "files" and self.repetition_time not in (None, HCP_SECONDS):
             raise InputError(
                 f"repetition_time is {HCP_SECONDS} for {self.dataset}, not {self.repetition_time}."

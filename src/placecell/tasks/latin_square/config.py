@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placecell.config.values import hold, option
+from placecell.config.values import check_fields, option
 from placecell.errors import unknown
 from placecell.tasks.latin_square.generate import CONDITIONS, GIVENS
 
@@ -41,7 +41,7 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_fields(self)
         for condition in self.conditions:
             if condition not in CONDITIONS:
                 raise unknown("condition", condition, CONDITIONS)

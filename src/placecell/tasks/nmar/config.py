@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placecell.config.values import hold, option
+from placecell.config.values import check_fields, option
 from placecell.errors import InputError
 
 MOST = 10**8  # samples: of five nodes they fill 4 GB
@@ -40,7 +40,7 @@ class Config:
     )
 
     def __post_init__(self) -> None:
-        hold(self)
+        check_fields(self)
         if self.noise == 0:
             raise InputError(
                 "noise must be above 0: without it a network settles and there is nothing to "
