@@ -4,6 +4,7 @@ encoder agree."""
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -32,7 +33,8 @@ def make(
     values."""
     torch.manual_seed(0)
     encoding = build(name, n=N, d=D, heads=heads, axes=2, sigma=0.5)
-    encoder = Encoder(D, depth, heads, 2.0, norm=norm, activation=activation)  # type: ignore[arg-type]
+    names: Any = {"norm": norm, "activation": activation}
+    encoder = Encoder(D, depth, heads, 2.0, **names)
     model = Transformer(Tokens("symbol", SYMBOLS), encoding, encoder, D, OUTPUTS).double()
     with torch.no_grad():
         for parameter in model.parameters():
@@ -97,7 +99,8 @@ def test_compiled_is_eager(name: str, activation: str) -> None:
     model = make(name, activation=activation)
     compiled = torch.compile(model, options=compile_options(torch.device("cpu")))
     read = draw(B, 1, below=N)
-    assert_same(outputs_and_gradients(compiled, read), outputs_and_gradients(model, read))  # type: ignore[arg-type]
+    by_compiler = outputs_and_gradients(compiled, read)  # type: ignore[arg-type]
+    assert_same(by_compiler, outputs_and_gradients(model, read))
 
 
 @pytest.mark.parametrize(("heads", "norm", "activation"), VARIANTS)

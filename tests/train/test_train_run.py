@@ -380,7 +380,8 @@ import torch
 from placecell import RunConfig
 from placecell.train import Watch, run
 torch.set_num_threads(1)
-run(RunConfig.from_toml(Path(sys.argv[1])), Path(sys.argv[2]), device="cpu", watch=Watch(checkpoint_seconds=0.0))
+config, watch = RunConfig.from_toml(Path(sys.argv[1])), Watch(checkpoint_seconds=0.0)
+run(config, Path(sys.argv[2]), device="cpu", watch=watch)
 """
 
 

@@ -67,7 +67,20 @@ class AlibiPE(Encoding):
         self.heads, self.axes = check_size("heads", heads), check_size("axes", axes)
 
     def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
-        """Return −slope_h · distance(i, j) of queries q (b h q e), as (... h q k)."""
+        """Return −slope_h · distance(i, j).
+
+        Parameters
+        ----------
+        q : Tensor
+            Queries (b h q e).
+        q_pos, k_pos : Positions
+            Positions of the query tokens and of the key tokens.
+
+        Returns
+        -------
+        Tensor
+            Bias (... h q k), 0 where one of the two tokens has no place.
+        """
         samples, n = q_pos.sizes
         check_shape("queries (b h q e)", q, samples, self.heads, n, None)
         # ... q k c

@@ -234,7 +234,13 @@ def available() -> dict[str, type[Encoding]]:
 
 
 def describe() -> list[Entry]:
-    """Every encoding with where it comes from and one line about it."""
+    """Return every encoding with where it comes from and one line about it.
+
+    Returns
+    -------
+    list of Entry
+        In the order of the names.
+    """
     return ENCODINGS.describe()
 
 

@@ -46,7 +46,18 @@ class CausalNoPE(NoPE):
     """
 
     def visible(self, q_pos: Positions, k_pos: Positions) -> Tensor:
-        """Return the causal mask (... 1 q k): True where the key is not later than the query."""
+        """Return the causal mask.
+
+        Parameters
+        ----------
+        q_pos, k_pos : Positions
+            Positions of the query tokens and of the key tokens.
+
+        Returns
+        -------
+        Tensor
+            Boolean (... 1 q k), True where the key is not later than the query.
+        """
         before = (k_pos.index.unsqueeze(-2) <= q_pos.index.unsqueeze(-1)).unsqueeze(-3)  # ... 1 q k
         placed = both_placed(q_pos, k_pos)
         if placed is None or q_pos.placed is None:

@@ -67,7 +67,13 @@ class RelativePE(Encoding):
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw the rows of K and then those of V again from N(0, σ²)."""
+        """Draw the rows of K and then those of V again from N(0, σ²).
+
+        Parameters
+        ----------
+        generator : torch.Generator, optional
+            Source of the random numbers. Default: torch's global generator.
+        """
         fill_normal(self.key, self.sigma, generator)
         fill_normal(self.value, self.sigma, generator)
 
@@ -79,7 +85,20 @@ class RelativePE(Encoding):
         return rows.movedim(-1, 0).reshape(self.axes, -1, 1, *rows.shape[-3:-1])
 
     def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
-        """Return the key term q_i·K_ij/√e (b h q k) of queries q (b h q e)."""
+        """Return the key term q_i·K_ij/√e.
+
+        Parameters
+        ----------
+        q : Tensor
+            Queries (b h q e).
+        q_pos, k_pos : Positions
+            Positions of the query tokens and of the key tokens.
+
+        Returns
+        -------
+        Tensor
+            Bias (b h q k), 0 where one of the two tokens has no place.
+        """
         samples, n = q_pos.sizes
         check_shape("queries (b h q e)", q, samples, None, n, self.e)
         scores = torch.einsum("bhqe,cre->cbhqr", q, self.key)
@@ -89,7 +108,20 @@ class RelativePE(Encoding):
         return bias if placed is None else bias.masked_fill(~placed, 0)
 
     def add_values(self, weights: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
-        """Return the value term Σ_j a_ij V_ij (b h q e) of attention weights a (b h q k)."""
+        """Return the value term Σ_j a_ij V_ij.
+
+        Parameters
+        ----------
+        weights : Tensor
+            Attention weights a (b h q k).
+        q_pos, k_pos : Positions
+            Positions of the query tokens and of the key tokens.
+
+        Returns
+        -------
+        Tensor
+            Term for the attention output (b h q e).
+        """
         rows = self._differences(q_pos, k_pos).expand(-1, *weights.shape)  # c b h q k
         placed = both_placed(q_pos, k_pos)
         if placed is not None:

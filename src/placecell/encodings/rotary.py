@@ -55,7 +55,20 @@ class RotaryPE(Encoding):
             )
 
     def rotate(self, x: Tensor, pos: Positions) -> Tensor:
-        """Return the queries or keys x (b h n e), rotated by their positions."""
+        """Return queries or keys rotated by their positions.
+
+        Parameters
+        ----------
+        x : Tensor
+            Queries or keys (b h n e).
+        pos : Positions
+            Positions of the n tokens.
+
+        Returns
+        -------
+        Tensor
+            Rotated queries or keys (b h n e); those of a token without a place are unchanged.
+        """
         samples, n = pos.sizes
         check_shape("queries or keys (b h n e)", x, samples, None, n, self.e)
         turns = angles(pos.along(self.axes), self.e // self.axes, self.base, x.dtype)  # ... n c m/2

@@ -110,11 +110,35 @@ class SinusoidalPE(Encoding):
         return waves if pos.placed is None else waves.masked_fill(~pos.placed[..., None], 0)
 
     def table(self, pos: Positions) -> Tensor:
-        """Return S(p) for each token (... n d), zero for a token without a place."""
+        """Return S(p) for each token.
+
+        Parameters
+        ----------
+        pos : Positions
+            Positions of the n tokens.
+
+        Returns
+        -------
+        Tensor
+            Table (... n d), zero for a token without a place.
+        """
         return self._waves(pos, self.dtype or torch.get_default_dtype())
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
-        """Return x (b n d) plus S(p) of each token."""
+        """Return the token embeddings plus S(p) of each token.
+
+        Parameters
+        ----------
+        x : Tensor
+            Token embeddings (b n d).
+        pos : Positions
+            Positions of the n tokens.
+
+        Returns
+        -------
+        Tensor
+            Embeddings with positions (b n d).
+        """
         check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
         exact = self.dtype or torch.promote_types(torch.get_default_dtype(), x.dtype)
         waves = self._waves(pos, exact)

@@ -39,7 +39,18 @@ class ReLU(nn.ReLU):
     """torch's ReLU, with a custom backward pass when it is compiled."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return max(x, 0) for a tensor of any shape."""
+        """Return max(x, 0).
+
+        Parameters
+        ----------
+        x : Tensor
+            A tensor of any shape.
+
+        Returns
+        -------
+        Tensor
+            A tensor of the same shape.
+        """
         return _CompiledReLU.apply(x) if torch.compiler.is_compiling() else super().forward(x)
 
 

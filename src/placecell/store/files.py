@@ -1,5 +1,7 @@
-"""Every write to disk: staged beside its destination, flushed, renamed. A kill leaves the old file
-or the new."""
+"""Every write to disk: staged beside its destination, flushed, renamed.
+
+A kill leaves the old file or the new one, never a part of it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,15 @@ STAGED = ".*.tmp"  # what a kill leaves of a write
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` at once or not at all."""
+    """Replace a file at once or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : bytes
+        All of its new content.
+    """
     staged = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         disk.write(staged, content)
@@ -43,15 +53,44 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_text(path: Path, content: str) -> None:
+    """Replace a file by text in UTF-8, at once or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : str
+        All of its new content.
+    """
     write_bytes(path, content.encode())
 
 
 def write_json(path: Path, content: Any) -> None:
+    """Replace a file by a value as JSON with sorted keys, at once or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content
+        Plain values; see `finite` for NaN and infinity.
+    """
     write_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
 def csv_bytes(columns: Mapping[str, Sequence[Any]]) -> bytes:
-    """Columns as CSV; None is an empty cell, and numbers read back unchanged."""
+    """Return columns as CSV.
+
+    Parameters
+    ----------
+    columns : mapping
+        Name -> values. None is an empty cell, and numbers read back unchanged.
+
+    Returns
+    -------
+    bytes
+        The content of the file, in UTF-8.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -60,7 +99,18 @@ def csv_bytes(columns: Mapping[str, Sequence[Any]]) -> bytes:
 
 
 def finite(value: Any) -> Any:
-    """Plain values with the numbers that JSON cannot hold (NaN, infinity) as null."""
+    """Return plain values with NaN and infinity, which JSON does not have, as None.
+
+    Parameters
+    ----------
+    value
+        A number, text, None, or dicts and lists of these.
+
+    Returns
+    -------
+    Any
+        The same, as dicts and lists.
+    """
     if isinstance(value, dict):
         return {key: finite(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
@@ -69,6 +119,18 @@ def finite(value: Any) -> Any:
 
 
 def read_json(path: Path) -> Any:
+    """Return the content of a JSON file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Any
+        Its value. A file that is missing or no JSON is an `InputError`.
+    """
     try:
         return json.loads(path.read_text())
     except OSError as error:
@@ -80,19 +142,44 @@ def read_json(path: Path) -> Any:
 def write_tensors(
     path: Path, tensors: Mapping[str, Tensor], note: Mapping[str, str] | None = None
 ) -> None:
-    """Tensors as a safetensors file, with a note of strings in its header."""
+    """Replace a file by tensors (safetensors), at once or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    tensors : mapping
+        Name -> tensor.
+    note : mapping, optional
+        Text -> text, for the header of the file.
+    """
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, safetensors.torch.save(plain, dict(note or {})))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors and the note of a safetensors file. Nothing in it is ever executed: a pickle is
-    refused."""
+    """Return the tensors and the note of a safetensors file.
+
+    Nothing in the file is ever executed: a pickle is refused.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict
+        Name -> tensor.
+    dict
+        The note that `write_tensors` was given.
+    """
     try:
         with path.open("rb") as start:
             first = start.read(2)
         with safetensors.safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+            names = list(file.keys())
+            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from None
     except safetensors.SafetensorError as error:
@@ -105,14 +192,26 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there, so that it stays away."""
+    """Remove a file, if it is there, so that it stays away after a power cut.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
     if path.exists():
         disk.remove(path)
         disk.sync_folder(path.parent)
 
 
 def make_folder(path: Path) -> None:
-    """Make `path` and see that it can be written to, before any work is done for it."""
+    """Make a folder and its parents, and check that it can be written to.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    """
     probe = path / f".write-test.{os.getpid()}.tmp"
     try:
         for missing in reversed(
@@ -131,19 +230,34 @@ def make_folder(path: Path) -> None:
 
 
 def remove_left_over(folder: Path) -> None:
-    """Clear what a kill left half-written in `folder`. Only for who holds its lock."""
+    """Remove what a kill left half-written in a folder. Only the process that has its lock may.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    """
     for path in folder.glob(STAGED):
         disk.remove(path)
 
 
 class Busy(InputError):
-    """Another process holds the lock."""
+    """Another process has the lock."""
 
 
 @contextlib.contextmanager
 def lock(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Hold `folder` for this process. The lock is the kernel's: a killed process leaves none
-    behind."""
+    """Lock a folder for this process, as a context manager.
+
+    The system releases the lock of a process that is killed.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; its lock is the file `.lock` in it.
+    wait : bool
+        Whether to wait for another process that has the lock, instead of raising `Busy`.
+    """
     try:
         file = (folder / ".lock").open("a")
     except OSError as error:
@@ -161,8 +275,18 @@ def lock(folder: Path, wait: bool = False) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether some process, on this machine or another that shares the folder, holds `folder`
-    now."""
+    """Return whether some process has the lock of a folder now.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder, perhaps shared with other machines.
+
+    Returns
+    -------
+    bool
+        False also if the folder cannot be read.
+    """
     try:
         with (folder / ".lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,5 +1,4 @@
-"""A folder of runs read back: its runs, a table with one row per run, one with a row per
-measurement."""
+"""A folder of runs read back: the runs, and tables of them and of their measurements."""
 
 from __future__ import annotations
 
@@ -79,11 +78,17 @@ class Store:
         return RunSet(str(self.folder), results, unreadable, self.folder)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per run: name, status, message, steps, seconds, metrics at the end (split/name),
-        settings.
+        """Return one dict per run.
 
         A run that says `running` and that no process works on was killed: its status is `stopped`.
-        One whose files cannot be read is `unreadable`."""
+        One whose files cannot be read is `unreadable`.
+
+        Returns
+        -------
+        list of dict
+            Name, status, message, steps, seconds, last value of each metric (`split/name`),
+            settings.
+        """
         known = self._read_index()
         index = {}
         for folder in self.folders():
@@ -120,7 +125,18 @@ class Store:
 
 
 def load_store(folder: Path | str) -> list[RunResult]:
-    """Every run in `folder`, whatever its status, in the order of its name."""
+    """Return every run in a folder.
+
+    Parameters
+    ----------
+    folder : Path or str
+        The folder that contains the folders of the runs.
+
+    Returns
+    -------
+    list of RunResult
+        The runs, whatever their status, in the order of their names.
+    """
     return Store(Path(folder)).results()
 
 

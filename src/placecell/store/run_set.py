@@ -1,5 +1,4 @@
-"""Some runs to measure or report on, and a note of each that cannot be read; how one of them
-stands."""
+"""Some runs to measure or report on, and what is wrong with those that cannot be read."""
 
 from __future__ import annotations
 
@@ -36,7 +35,18 @@ class RunSet:
 
     @classmethod
     def of(cls, results: Iterable[Any]) -> RunSet:
-        """Make a set of results of `placecell.run`, or of outcomes of a sweep."""
+        """Make a set of results of `placecell.run`, or of outcomes of a sweep.
+
+        Parameters
+        ----------
+        results : iterable
+            `RunResult` or `Outcome` objects.
+
+        Returns
+        -------
+        RunSet
+            The set; outcomes that failed are `unreadable`, with their message.
+        """
         readable, unreadable = [], {}
         for one in results:
             result = getattr(one, "result", one)
@@ -55,13 +65,19 @@ class RunSet:
 
 
 def read_runs(folders: Iterable[Path]) -> tuple[list[RunResult], dict[str, str]]:
-    """Read the runs of these folders. One that cannot be read, or not whole, does not hide the
-    others.
+    """Read the runs of some folders; one that cannot be read does not hide the others.
+
+    Parameters
+    ----------
+    folders : iterable of Path
+        The folders of the runs.
 
     Returns
     -------
-    results, unreadable
-        The runs, and the name of each other one to what is wrong with it.
+    list of RunResult
+        The runs that could be read whole.
+    dict
+        Name of each other run -> what is wrong with it.
     """
     results, unreadable = [], {}
     for folder in folders:
@@ -78,7 +94,18 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunResult], dict[str, str]]
 
 
 def lacking(result: RunResult) -> str:
-    """Say what a run whose status is done should have and has not; empty if it is whole."""
+    """Return what a run that is done should have and has not.
+
+    Parameters
+    ----------
+    result : RunResult
+        The run.
+
+    Returns
+    -------
+    str
+        One sentence; empty if the run is whole or not done.
+    """
     if result.status != "done":
         return ""
     last = max((row.step for row in result.rows), default=None)
@@ -94,13 +121,36 @@ def lacking(result: RunResult) -> str:
 
 
 def current_status(folder: Path, status: str) -> str:
-    """The status of a run now: `stopped` for one that says `running` and that no process works
-    on."""
+    """Return the status of a run now.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+    status : str
+        What its `status.json` says.
+
+    Returns
+    -------
+    str
+        `stopped` for a run that says `running` and that no process works on; else the same.
+    """
     return "stopped" if status == "running" and not files.is_locked(folder) else status
 
 
 def message_of(result: RunResult) -> str:
-    """Why a run failed, as its folder has it; empty if it does not say."""
+    """Return why a run failed.
+
+    Parameters
+    ----------
+    result : RunResult
+        The run.
+
+    Returns
+    -------
+    str
+        The message in its folder; empty if there is none.
+    """
     try:
         return str(read_status(result.folder)["message"])
     except InputError:
@@ -108,7 +158,18 @@ def message_of(result: RunResult) -> str:
 
 
 def environment_of(result: RunResult) -> dict[str, Any]:
-    """The machine and packages of a run, as its folder has them; empty if it does not."""
+    """Return the machine and the packages of a run.
+
+    Parameters
+    ----------
+    result : RunResult
+        The run.
+
+    Returns
+    -------
+    dict
+        The content of its `environment.json`; empty if it cannot be read.
+    """
     try:
         environment = files.read_json(result.folder / "environment.json")
     except InputError:
@@ -117,8 +178,20 @@ def environment_of(result: RunResult) -> dict[str, Any]:
 
 
 def unchanged_since(folder: Path, moment: float) -> bool:
-    """Whether the run in a folder stands as it did at a moment, so that what was measured then
-    holds."""
+    """Return whether a run is the same as at a moment, so that what was measured then is valid.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+    moment : float
+        Seconds since 1970, as `time.time()` gives them.
+
+    Returns
+    -------
+    bool
+        False also if the folder cannot be read.
+    """
     try:
         return (folder / "status.json").stat().st_mtime <= moment
     except OSError:

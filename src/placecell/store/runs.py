@@ -20,7 +20,19 @@ Status = Literal["running", "done", "diverged", "interrupted", "failed"]
 
 
 class Row(NamedTuple):
-    """One measurement: metrics are rows."""
+    """One measurement.
+
+    Parameters
+    ----------
+    step : int
+        Training step.
+    split : str
+        `train`, `valid` or `test`.
+    name : str
+        The metric, such as `loss`.
+    value : float
+        Its value.
+    """
 
     step: int
     split: str
@@ -33,8 +45,25 @@ ENDED = ("done", "diverged")
 
 @dataclass(frozen=True)
 class RunResult:
-    """A finished (or interrupted) run: how it ended and what was measured. The rest is in its
-    folder."""
+    """A run that ended or was interrupted: how it ended and what was measured.
+
+    Parameters
+    ----------
+    config : RunConfig
+        Its configuration, complete.
+    folder : Path
+        Its folder, with the weights and all else.
+    status : str
+        `done`, `diverged`, `interrupted`, `failed` or `running`.
+    step : int
+        Training steps done.
+    seconds : float
+        Time spent in training steps.
+    rows : tuple of Row
+        The measurements.
+    reused : bool
+        Whether the run was done before and only read back.
+    """
 
     config: RunConfig
     folder: Path
@@ -45,7 +74,20 @@ class RunResult:
     reused: bool = False
 
     def final(self, split: str, name: str) -> float:
-        """The last value of a metric; NaN if it was never measured."""
+        """Return the last value of a metric.
+
+        Parameters
+        ----------
+        split : str
+            `train`, `valid` or `test`.
+        name : str
+            The metric.
+
+        Returns
+        -------
+        float
+            NaN if it was never measured.
+        """
         return next(
             (r.value for r in reversed(self.rows) if (r.split, r.name) == (split, name)),
             float("nan"),
@@ -53,21 +95,51 @@ class RunResult:
 
 
 def finished(folder: Path) -> bool:
-    """Whether the run of this folder is done (or diverged)."""
+    """Return whether the run of a folder is done (or diverged). Nothing is changed.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+
+    Returns
+    -------
+    bool
+        False also if there is no run.
+    """
     return (folder / "status.json").exists() and read_status(folder)["status"] in ENDED
 
 
 def reuse(folder: Path) -> RunResult:
-    """The result of a finished run, to be used again. A checkpoint that a kill just before the end
-    left is removed."""
+    """Return the result of a finished run, to be used again.
+
+    A checkpoint that a kill just before the end left is removed.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+
+    Returns
+    -------
+    RunResult
+        The result, marked `reused`.
+    """
     with contextlib.suppress(OSError):
         files.remove(folder / "checkpoint.safetensors")
     return replace(load_result(folder), reused=True)
 
 
 def mark_failed(folder: Path, message: str) -> None:
-    """Say in its folder that a run's process died, if that can still be said there. Its checkpoint
-    stays."""
+    """Write into a run's folder that its process died; its checkpoint stays.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run. If it cannot be written, nothing happens.
+    message : str
+        Why.
+    """
     with contextlib.suppress(InputError), files.lock(folder):
         if not finished(folder):
             before = read_status(folder)
@@ -75,6 +147,18 @@ def mark_failed(folder: Path, message: str) -> None:
 
 
 def read_status(folder: Path) -> dict[str, Any]:
+    """Return the status of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+
+    Returns
+    -------
+    dict
+        `status`, `step`, `seconds` and `message`.
+    """
     path = folder / "status.json"
     written = files.read_json(path)
     try:
@@ -94,12 +178,39 @@ def read_status(folder: Path) -> dict[str, Any]:
 def write_status(
     folder: Path, status: Status, step: int, seconds: float, message: str = ""
 ) -> None:
+    """Write the status of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+    status : str
+        One of `Status`.
+    step : int
+        Training steps done.
+    seconds : float
+        Time spent in training steps.
+    message : str
+        Why it failed; the first line, up to 500 characters, is kept.
+    """
     message = message.partition("\n")[0][:500]  # a compiler may say pages
     content = {"status": status, "step": step, "seconds": round(seconds, 3), "message": message}
     files.write_json(folder / "status.json", content)
 
 
 def metrics_csv(rows: list[Row]) -> str:
+    """Return measurements as the text of a `metrics.csv`.
+
+    Parameters
+    ----------
+    rows : list of Row
+        The measurements.
+
+    Returns
+    -------
+    str
+        CSV with a header; values read back unchanged.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(Row._fields)
@@ -108,7 +219,18 @@ def metrics_csv(rows: list[Row]) -> str:
 
 
 def load_config(folder: Path) -> RunConfig:
-    """The configuration of a run; if its task is not known, the error says which plugin had it."""
+    """Return the configuration of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+
+    Returns
+    -------
+    RunConfig
+        The configuration. If its task is not known, the error says which plugin had it.
+    """
     path = folder / "config.toml"
     try:
         return RunConfig.from_toml(path)
@@ -120,7 +242,22 @@ def load_config(folder: Path) -> RunConfig:
 
 
 def not_known(folder: Path, kind: str, name: str) -> InputError:
-    """An error for a run whose task or encoding is not known here, as its plugin is not loaded."""
+    """Return an error for a run whose task or encoding is not known here.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+    kind : str
+        `task` or `encoding`.
+    name : str
+        The name that is not known.
+
+    Returns
+    -------
+    InputError
+        It names the plugin that the run was made with.
+    """
     try:
         source = files.read_json(folder / "environment.json")["plugins"][kind]
     except (InputError, KeyError, TypeError):
@@ -131,7 +268,18 @@ def not_known(folder: Path, kind: str, name: str) -> InputError:
 
 
 def load_result(folder: Path | str) -> RunResult:
-    """A run read back from its folder."""
+    """Return a run read back from its folder.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Folder of the run.
+
+    Returns
+    -------
+    RunResult
+        The run, whatever its status.
+    """
     folder = Path(folder)
     config = load_config(folder)
     task, _, digits = folder.name.rpartition("-")

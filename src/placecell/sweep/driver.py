@@ -1,5 +1,4 @@
-"""A sweep: runs handed out to a back end until all have ended, whatever happens to those who work
-on them."""
+"""A sweep: runs handed out to a back end until all have ended, also if workers die."""
 
 from __future__ import annotations
 
@@ -26,7 +25,17 @@ TICK = 0.5  # seconds between checks of what has happened
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run of a sweep went: its result, or the message of its failure."""
+    """How one run of a sweep went.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    result : RunResult or None
+        Its result; None if it failed.
+    message : str
+        Why it failed.
+    """
 
     config: RunConfig
     result: RunResult | None
@@ -34,10 +43,12 @@ class Outcome:
 
     @property
     def status(self) -> str:
+        """The status of the run; `failed` if it has no result."""
         return self.result.status if self.result else "failed"
 
     @property
     def reused(self) -> bool:
+        """Whether the run was done before."""
         return self.result is not None and self.result.reused
 
     @property
@@ -52,7 +63,19 @@ class Outcome:
 
 @dataclass
 class Tally:
-    """Where a sweep stands, for whoever shows it."""
+    """Progress of a sweep, for those who show it.
+
+    Parameters
+    ----------
+    total : int
+        Number of runs.
+    outcomes : list of Outcome
+        The runs that have ended.
+    running : dict
+        Name -> configuration of the runs in work.
+    steps : dict
+        Name -> training steps done, of the runs in work.
+    """
 
     total: int
     outcomes: list[Outcome] = field(default_factory=list)
@@ -72,12 +95,24 @@ def sweep(
     on_done: Callable[[Outcome], None] = lambda outcome: None,
     on_tick: Callable[[Tally], None] = lambda tally: None,
 ) -> list[Outcome]:
-    """Run all configurations under `out`. Those already done are reused; one that fails does not
-    stop the others; one whose worker dies is begun again from its last checkpoint, `retries` times;
-    one that another process is working on is waited for.
+    """Train many configurations; `placecell.sweep` without its defaults.
 
-    Ctrl-C (or SIGTERM) once: running runs save a checkpoint and the rest are left for the next
-    time. Twice: the workers are ended at once, and what they saved before is there."""
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        The runs.
+    out : Path or str
+        The folder of the runs.
+    make_backend : callable
+        Makes the back end of a `Job`.
+    device, threads, checkpoint_seconds, retries, on_done, on_tick
+        As in `placecell.sweep`.
+
+    Returns
+    -------
+    list of Outcome
+        In the order in which the runs ended.
+    """
     pick_device(device)
     out = Path(out)
     tally = Tally(len(configs))

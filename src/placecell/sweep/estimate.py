@@ -21,8 +21,24 @@ STEPS = 4  # timed for each kind of model, after one that warms up
 
 
 def estimate(configs: Sequence[RunConfig], out: Path, device: str, workers: int) -> float:
-    """Seconds that the runs which are not done will take on so many workers, by this machine
-    now."""
+    """Return how many seconds a sweep will take on this machine.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        The runs; those that are done count nothing.
+    out : Path
+        The folder of the runs.
+    device : str
+        As in `placecell.sweep`.
+    workers : int
+        Number of processes.
+
+    Returns
+    -------
+    float
+        Seconds, from a few timed steps of each kind of model.
+    """
     splits: dict[str, dict[str, Examples]] = {}
     known: dict[str, float] = {}  # kind of model -> seconds of its runs
     total, longest = 0.0, 0.0

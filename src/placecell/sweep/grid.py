@@ -15,10 +15,34 @@ Axes = Mapping[str, Any]  # key -> a value or a list of values
 
 
 def grid(base: RunConfig, grids: Sequence[Axes], axes: Axes, seeds: int) -> list[RunConfig]:
-    """The runs of a sweep: each of `grids` with `axes` laid over it, under the seeds 0 … seeds−1.
+    """Return the runs of a sweep.
 
-    Settings that an encoding does not read are cleared, and what is then equal is run once. All
-    runs of a seed stand together, so that a sweep stopped early has whole paired sets."""
+    Settings that an encoding does not read are cleared, and configurations that are then equal are
+    run once. All runs of a seed stand together, so that a sweep stopped early has complete paired
+    sets.
+
+    Parameters
+    ----------
+    base : RunConfig
+        The settings that are the same for all.
+    grids : sequence of mapping
+        Key -> a value or a list of values. Each grid gives every combination of its values.
+    axes : mapping
+        Values that replace those of every grid.
+    seeds : int
+        Number of seeds; they are 0 … seeds−1.
+
+    Returns
+    -------
+    list of RunConfig
+        The runs.
+
+    Examples
+    --------
+    >>> base = placecell.preset("latin_square")  # doctest: +SKIP
+    >>> len(grid(base, [], {"sigma": [0.1, 2.0]}, seeds=3))  # doctest: +SKIP
+    6
+    """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, not {seeds}.")
     by_name: dict[str, RunConfig] = {}

@@ -1,4 +1,4 @@
-"""Ctrl-C, taken as a wish to stop cleanly."""
+"""Ctrl-C as a request to stop cleanly."""
 
 from __future__ import annotations
 
@@ -10,15 +10,22 @@ from typing import Self
 
 
 def say(text: str) -> None:
-    """A line on standard error. That nobody reads it any more, as after `| head`, is no reason to
-    stop training."""
+    """Print a line on standard error; it does not matter if nobody reads it, as after `| head`.
+
+    Parameters
+    ----------
+    text : str
+        The line.
+    """
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
 
 class Interrupt:
-    """Ctrl-C once asks to stop cleanly (`asked`); twice stops at once. So does a polite kill
-    (SIGTERM)."""
+    """Context manager that turns Ctrl-C or SIGTERM into a request to stop.
+
+    The first signal sets `asked`; the second raises KeyboardInterrupt.
+    """
 
     def __init__(self) -> None:
         self.asked = False

@@ -44,8 +44,7 @@ class Outcomes(list[Outcome]):
 
     @property
     def table(self) -> Table:
-        """One row per run: name, task, encoding, σ, seed, status, message, whether it was reused,
-        headline."""
+        """One row per run: its settings, its status and the headline metric."""
         return Table.from_rows(
             {
                 "name": outcome.config.name,

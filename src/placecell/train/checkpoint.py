@@ -1,5 +1,4 @@
-"""A run in mid-training as one safetensors file: weights, optimizer state, and where the run
-stands."""
+"""A run in mid-training as one safetensors file: weights, optimizer state, and its progress."""
 
 from __future__ import annotations
 
@@ -21,8 +20,21 @@ from placecell.train.loop import State
 def save(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, run: str
 ) -> None:
-    """Write everything that the rest of the training depends on, at once, and the name of the run
-    that it is of."""
+    """Write everything that the rest of the training depends on, at once.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    model : nn.Module
+        The model.
+    optimizer : torch.optim.Optimizer
+        Its optimizer, from `make_optimizer`.
+    state : State
+        The progress of the run.
+    run : str
+        Name of the run.
+    """
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for index, entries in optimizer.state_dict()["state"].items():
         tensors |= {
@@ -36,8 +48,24 @@ def save(
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, run: str) -> State:
-    """Put a checkpoint back into `model` and `optimizer`; the run goes on as if it had never
-    stopped."""
+    """Load a checkpoint; the run goes on as if it had never stopped.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    model : nn.Module
+        Its weights are set in place.
+    optimizer : torch.optim.Optimizer
+        Its state is set in place.
+    run : str
+        Name of the run; a checkpoint of another run is refused.
+
+    Returns
+    -------
+    State
+        The progress of the run.
+    """
     tensors, note = read_tensors(path)
     if note.get("run", run) != run:  # older versions did not write it
         raise InputError(f"{path}: of another run: {note['run']}, not {run}.")
@@ -111,8 +139,17 @@ def _kind(tensor: Tensor) -> str:
 
 
 def load_weights(model: nn.Module, tensors: dict[str, Tensor], path: Path) -> None:
-    """Fill `model` with `tensors`, refusing a set that is not exactly the model's, before anything
-    is changed."""
+    """Set the weights of a model; tensors that are not exactly the model's are refused.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model; if the tensors are refused, it is unchanged.
+    tensors : dict
+        Name -> tensor.
+    path : Path
+        Where the tensors come from, for the error message.
+    """
     own = model.state_dict()
     for name in own.keys() | tensors.keys():
         expected, actual = (

@@ -1,5 +1,4 @@
-"""Where a run is computed: the device asked for, and what a result depends on besides its
-configuration."""
+"""Where a run is computed, and what its result depends on besides its configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +15,18 @@ from placecell.errors import InputError
 
 
 def pick_device(device: str) -> torch.device:
-    """`auto` is the fastest there is; anything else must be there."""
+    """Return the device that was asked for.
+
+    Parameters
+    ----------
+    device : str
+        `cpu`, `cuda` or `mps`, or `auto`: the fastest that this machine has.
+
+    Returns
+    -------
+    torch.device
+        The device. One that this machine does not have is an `InputError`.
+    """
     usable = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
@@ -33,20 +43,55 @@ def pick_device(device: str) -> torch.device:
 
 
 def compile_options(device: torch.device) -> dict[str, Any] | None:
-    """What to tell torch.compile. On a CPU: to make the calls between kernels C++ as well, for in a
-    small step they are a few parts in a hundred of the time."""
+    """Return the options for torch.compile.
+
+    On a CPU the calls between kernels become C++ as well: in a small step they take a few per cent
+    of the time.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where the compiled code will run.
+
+    Returns
+    -------
+    dict or None
+        The options.
+    """
     return {"cpp_wrapper": True} if device.type == "cpu" else None
 
 
 def not_compilable(error: Exception) -> bool:
-    """Whether it was torch's compiler that failed."""
+    """Return whether it was torch's compiler that failed.
+
+    Parameters
+    ----------
+    error : Exception
+        What was raised.
+
+    Returns
+    -------
+    bool
+        True if it came from the compiler.
+    """
     from torch._dynamo.exc import TorchDynamoException  # here, since to import it takes a second
 
     return isinstance(error, TorchDynamoException)
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What a result depends on besides its configuration."""
+    """Return what a result depends on besides its configuration.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where the run is computed.
+
+    Returns
+    -------
+    dict
+        Versions of packages, commit, processor, device, threads.
+    """
     packages = ("placecell", "torch", "numpy", "scipy", "scikit-learn", "safetensors")
     return {
         "python": platform.python_version(),

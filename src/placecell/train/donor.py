@@ -19,8 +19,21 @@ Change = Literal["kept", "shuffled", "norms"]
 def take_table(
     model: Transformer, donor: Path, change: Change | None, generator: torch.Generator
 ) -> None:
-    """Put the table of the finished run in the folder `donor` into `model`. A `random` encoding
-    keeps it frozen, a `learnable` one trains it on."""
+    """Set the table of a model to that of a finished run.
+
+    A `random` encoding keeps it frozen, a `learnable` one trains it on.
+
+    Parameters
+    ----------
+    model : Transformer
+        The model that gets the table.
+    donor : Path
+        Folder of the finished run.
+    change : {"kept", "shuffled", "norms"}, optional
+        What `changed` does to the table. None: kept.
+    generator : torch.Generator
+        Source of the random numbers of the change.
+    """
     if not isinstance(model.encoding, LearnablePE | RandomPE):
         raise InputError(
             "a donor needs an encoding with a table (learnable or random), not "
@@ -39,8 +52,22 @@ def take_table(
 
 
 def changed(table: Tensor, change: Change, generator: torch.Generator) -> Tensor:
-    """A learned table (n d) as it is, with its rows shuffled, or replaced by random rows of the
-    same norms."""
+    """Return a learned table, or a control that keeps only some of its properties.
+
+    Parameters
+    ----------
+    table : Tensor
+        The table (n d).
+    change : {"kept", "shuffled", "norms"}
+        As it is, with its rows shuffled, or random rows of the same norms.
+    generator : torch.Generator
+        Source of the random numbers.
+
+    Returns
+    -------
+    Tensor
+        The new table (n d).
+    """
     if change == "shuffled":
         return table[torch.randperm(len(table), generator=generator)]
     if change == "norms":

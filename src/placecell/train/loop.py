@@ -1,5 +1,7 @@
-"""The training loop. Everything random in it is a function of the seed and the step, so any step
-can be resumed."""
+"""The training loop.
+
+Everything random in it is a function of the seed and the step, so any step can be resumed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,23 @@ EVAL_BATCH = 1024  # samples per forward pass in evaluations: bounds memory, cha
 
 @dataclass
 class State:
-    """Where a run stands, apart from its weights."""
+    """Progress of a run, apart from its weights.
+
+    Parameters
+    ----------
+    step : int
+        Training steps done.
+    seconds : float
+        Time spent in training steps.
+    best : float
+        Lowest loss so far on the split that `patience` watches.
+    stale : int
+        Evaluations since then.
+    rows : list of Row
+        The measurements.
+    snapshots : dict
+        "step/table" or "step/name of a weight" -> tensor.
+    """
 
     step: int = 0
     seconds: float = 0.0
@@ -38,8 +56,22 @@ class State:
 
 
 def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Optimizer:
-    """The optimizer, with the positional encoding as a group of its own (the second). With
-    Muon the matrices of the layers are a third; all else, the encoding too, is AdamW's."""
+    """Return the optimizer, with the positional encoding as a group of its own (the second).
+
+    With Muon the matrices of the layers are a third group; all else, the encoding too, is AdamW's.
+
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+    config : TrainConfig
+        Optimizer, learning rates and weight decays.
+
+    Returns
+    -------
+    torch.optim.Optimizer
+        The optimizer.
+    """
     position = list(model.encoding.parameters())
     own = {id(p) for p in position}
     others = [p for p in model.parameters() if id(p) not in own]
@@ -61,7 +93,20 @@ def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Optim
 
 
 def rate(step: int, config: TrainConfig) -> float:
-    """The learning rate of the step after `step`, as a share of its full value."""
+    """Return the learning rate of the next step, as a share of its full value.
+
+    Parameters
+    ----------
+    step : int
+        Steps done so far.
+    config : TrainConfig
+        Warm-up, schedule and number of steps.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+    """
     if step < config.warmup:
         return (step + 1) / config.warmup
     if config.schedule == "cosine":
@@ -71,8 +116,26 @@ def rate(step: int, config: TrainConfig) -> float:
 
 
 def batch_rows(step: int, n: int, batch_size: int, seed: int) -> Tensor:
-    """The samples of a step: each epoch is one shuffled pass, the shuffle drawn from the seed and
-    the epoch."""
+    """Return which samples a step trains on.
+
+    Each epoch is one shuffled pass; the shuffle depends on the seed and the epoch only.
+
+    Parameters
+    ----------
+    step : int
+        Steps done so far.
+    n : int
+        Number of training samples.
+    batch_size : int
+        Samples per step.
+    seed : int
+        Seed of the order.
+
+    Returns
+    -------
+    Tensor
+        Indices of samples.
+    """
     size = min(batch_size, n)
     per_epoch = n // size  # the few left over sit out; another shuffle brings them back
     epoch, k = divmod(step, per_epoch)
@@ -82,7 +145,22 @@ def batch_rows(step: int, n: int, batch_size: int, seed: int) -> Tensor:
 
 @torch.no_grad()
 def predict(model: Transformer, examples: Examples, positions: Positions) -> Tensor:
-    """Outputs (N q o) of a whole split."""
+    """Return the outputs of a model for a whole split.
+
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+    examples : Examples
+        The N samples of the split.
+    positions : Positions
+        The task's positions.
+
+    Returns
+    -------
+    Tensor
+        Outputs (N q o), without gradient.
+    """
     chunks = range(0, len(examples), EVAL_BATCH)
     parts = (examples.take(slice(start, start + EVAL_BATCH)) for start in chunks)
     return torch.cat([model(part.inputs(positions)).outputs for part in parts])
@@ -91,7 +169,26 @@ def predict(model: Transformer, examples: Examples, positions: Positions) -> Ten
 def evaluate_splits(
     model: Transformer, task: Task, splits: dict[str, Examples], positions: Positions, step: int
 ) -> list[Row]:
-    """Loss and metrics of every split."""
+    """Return loss and metrics of every split.
+
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+    task : Task
+        What scores the outputs.
+    splits : dict
+        Name -> Examples.
+    positions : Positions
+        The task's positions.
+    step : int
+        Step to write into the rows.
+
+    Returns
+    -------
+    list of Row
+        One row per split and metric.
+    """
     rows = []
     for split, examples in splits.items():
         outputs = predict(
@@ -104,14 +201,36 @@ def evaluate_splits(
 
 
 def table_gradient(model: Transformer) -> float | None:
-    """The norm of the gradient into the positional encoding at the last step; None if nothing of it
-    is learned."""
+    """Return the norm of the last step's gradient of the positional encoding.
+
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+
+    Returns
+    -------
+    float or None
+        None if the encoding has no gradient.
+    """
     gradients = [p.grad for p in model.encoding.parameters() if p.grad is not None]
     return float(torch.nn.utils.get_total_norm(gradients)) if gradients else None
 
 
 def take_snapshot(model: Transformer, places: Positions, state: State, what: str) -> None:
-    """Keep a copy of the table, or of all weights too, as they are now."""
+    """Add a copy of the table, or of all weights too, to `state.snapshots`.
+
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+    places : Positions
+        The places whose rows of the table are kept.
+    state : State
+        Gets the copy, under its step.
+    what : {"none", "table", "weights"}
+        What to keep.
+    """
     table = model.table(places)
     kept = {} if what == "none" or table is None else {"table": table}
     if what == "weights":
@@ -134,10 +253,37 @@ def fit(
     on_step: Callable[[State], bool] = lambda state: True,
     compile: bool = False,
 ) -> Status:
-    """Train from `state` to the end of `config` and say how it ended. `on_step` returning False
-    interrupts.
+    """Train from `state` to the end of `config`.
 
     `model`, `optimizer` and `state` are changed in place, and together are all there is to save.
+
+    Parameters
+    ----------
+    model : Transformer
+        The model.
+    task : Task
+        Makes the batches and scores the outputs.
+    splits : dict
+        Name -> Examples; `train` is trained on, all are evaluated.
+    config : TrainConfig
+        How to train.
+    seed : int
+        Seed of the order of the samples and of the batches.
+    state : State
+        Where to start.
+    optimizer : torch.optim.Optimizer
+        From `make_optimizer`.
+    on_evaluation : callable
+        Called with `state` after every evaluation.
+    on_step : callable
+        Called with `state` after every step; returning False interrupts.
+    compile : bool
+        Whether to compile the training step.
+
+    Returns
+    -------
+    str
+        `done`, `diverged` or `interrupted`.
     """
     device = next(model.parameters()).device
     positions, places = task.positions.to(device), task.places.to(device)

@@ -16,17 +16,30 @@ MOMENTUM = 0.95
 
 
 class Muon(torch.optim.AdamW):
-    """AdamW, in which parameters of groups that say `orthogonal` step along their momentum made
-    orthogonal.
+    """AdamW with orthogonal steps for the parameters of some groups.
 
-    The step of an m × n matrix is lr · 0.2 · √max(m, n) times an orthogonal matrix: entries then
-    move about as far as with Adam, so that one learning rate does for both. Sources: Jordan et al.
-    2024 (the method); Liu et al., arXiv 2502.16982 (the factor). torch's own works in bfloat16,
-    which some processors cannot do; this one keeps the parameters' precision, and turns all
-    matrices of one shape at once."""
+    In groups that have `orthogonal`, a parameter moves along its momentum made orthogonal. The step
+    of an m × n matrix is lr · 0.2 · √max(m, n) times an orthogonal matrix: entries then move about
+    as far as with Adam, so that one learning rate does for both. torch's own Muon works in
+    bfloat16, which some processors cannot do; this one keeps the precision of the parameters, and
+    handles all matrices of one shape at once. Sources: Jordan et al. 2024 (the method); Liu et al.,
+    arXiv 2502.16982 (the factor).
+    """
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss and its gradients.
+
+        Returns
+        -------
+        Any
+            What `closure` returned; None without one.
+        """
         loss = None
         if closure is not None:  # first, for it makes the gradients
             with torch.enable_grad():
@@ -59,8 +72,18 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices (k m n) with their singular values brought to about 1 (0.7 to 1.2) and their
-    directions kept."""
+    """Return matrices with their singular values brought to about 1 (0.7 to 1.2).
+
+    Parameters
+    ----------
+    matrices : Tensor
+        Matrices (k m n).
+
+    Returns
+    -------
+    Tensor
+        Matrices (k m n) with the same singular vectors.
+    """
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)

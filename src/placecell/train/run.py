@@ -39,8 +39,17 @@ from placecell.train.loop import State, fit, make_optimizer
 
 @dataclass(frozen=True)
 class Watch:
-    """Who looks on while a run trains: told of every evaluation and step; `on_step` returning False
-    interrupts."""
+    """Functions that a run calls while it trains.
+
+    Parameters
+    ----------
+    on_evaluation : callable
+        Called with the `State` after every evaluation.
+    on_step : callable
+        Called with the `State` after every step; returning False interrupts the run.
+    checkpoint_seconds : float
+        Seconds between checkpoints.
+    """
 
     on_evaluation: Callable[[State], None] = lambda state: None
     on_step: Callable[[State], bool] = lambda state: True
@@ -48,18 +57,54 @@ class Watch:
 
 
 def complete(config: RunConfig, task: Task) -> RunConfig:
-    """The configuration with the task's and the encoding's settings resolved, as it is hashed and
-    saved."""
+    """Return a configuration with all settings of task and encoding resolved.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The configuration.
+    task : Task
+        Its task.
+
+    Returns
+    -------
+    RunConfig
+        The configuration as it is hashed and saved.
+    """
     return replace(config, data=task.config, encoding=resolve(config.encoding, task.places.axes))
 
 
 def make_task(config: RunConfig) -> Task:
-    """The task of a configuration."""
+    """Return the task of a configuration.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The configuration.
+
+    Returns
+    -------
+    Task
+        The task; it may have read files.
+    """
     return tasks.load(config.task)(config.data)
 
 
 def make_model(config: RunConfig, task: Task) -> Transformer:
-    """The model of a run at step 0."""
+    """Return the model of a run at step 0.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The configuration.
+    task : Task
+        Its task.
+
+    Returns
+    -------
+    Transformer
+        The model, on the CPU.
+    """
     return build_model(
         task.tokens,
         task.places,
@@ -82,11 +127,40 @@ def run(
     watch: Watch | None = None,
     facts: dict[str, Any] | None = None,
 ) -> RunResult:
-    """Train a configuration in its own folder under `out`: anew, from its checkpoint, or not at all
-    if it is done.
+    """Train a configuration in its own folder under `out`.
 
-    `task`, `splits` and `facts` (the `environment`) may be handed in to share them between runs;
-    the first two must be those of `config.data`."""
+    It starts anew or from its checkpoint; a run that is done already is only read back.
+
+    Parameters
+    ----------
+    config : RunConfig
+        What to train.
+    out : Path or str
+        The folder of the runs.
+    device : str
+        `auto`, `cpu`, `cuda` or `mps`.
+    compile : bool
+        Whether to compile the training step.
+    task : Task, optional
+        The task of `config.data`, to share it between runs.
+    splits : dict, optional
+        Its data (name -> Examples), to share them between runs.
+    watch : Watch, optional
+        Functions to call while it trains.
+    facts : dict, optional
+        The `environment`, to share it between runs.
+
+    Returns
+    -------
+    RunResult
+        How it ended and what was measured.
+
+    Examples
+    --------
+    >>> config = placecell.preset("latin_square").override({"sigma": 0.1})  # doctest: +SKIP
+    >>> placecell.run(config, "runs/mine").final("test", "accuracy")  # doctest: +SKIP
+    0.93
+    """
     out, watch = Path(out), watch or Watch()
     where = pick_device(device)
     task = task or make_task(config)
@@ -201,7 +275,22 @@ def _attempt(folder: Path, state: State, compile: bool, facts: dict[str, Any]) -
 
 
 def load_model(folder: Path | str) -> tuple[RunConfig, Task, Transformer]:
-    """The trained model of a finished run, with its task."""
+    """Return the trained model of a finished run.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Folder of the run.
+
+    Returns
+    -------
+    RunConfig
+        The configuration of the run.
+    Task
+        Its task.
+    Transformer
+        The model, on the CPU.
+    """
     folder = Path(folder)
     if not (folder / "config.toml").exists():
         raise InputError(f"{folder}: not a run's folder (it has no config.toml).")
@@ -220,8 +309,19 @@ def load_model(folder: Path | str) -> tuple[RunConfig, Task, Transformer]:
 
 
 def load_weights_along(folder: Path | str) -> dict[int, dict[str, Tensor]]:
-    """Step -> all weights of a finished run: at its start (drawn again), at every snapshot of them,
-    at its end."""
+    """Return all weights of a finished run at several steps.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Folder of the run.
+
+    Returns
+    -------
+    dict
+        Step -> weights by name: at the start (drawn again), at every snapshot of weights, at the
+        end.
+    """
     folder = Path(folder)
     config, _, model = load_model(folder)
     last = read_status(folder)["step"]
@@ -236,7 +336,20 @@ def load_weights_along(folder: Path | str) -> dict[int, dict[str, Tensor]]:
 
 
 def load_snapshots(folder: Path | str, name: str = "table") -> dict[int, Tensor]:
-    """Step -> the table (or the weight of that name) as it was then; empty if the run kept none."""
+    """Return the table, or one weight, of a run at several steps.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Folder of the run.
+    name : str
+        `table`, or the name of a weight.
+
+    Returns
+    -------
+    dict
+        Step -> tensor; empty if the run kept none.
+    """
     path = Path(folder) / "snapshots.safetensors"
     if not path.exists():
         return {}

@@ -1,5 +1,4 @@
-"""What a back end is: a place where runs are worked on, told what to start and asked what has
-happened."""
+"""What a back end is: a place where runs are trained; it starts runs and reports what happened."""
 
 from __future__ import annotations
 
@@ -26,8 +25,23 @@ from placecell.train.run import Watch, make_task, run
 
 @dataclass(frozen=True)
 class Job:
-    """What every run of a sweep shares: where it goes, the data (by `data_key`), and how it is
-    computed."""
+    """What every run of a sweep shares.
+
+    Parameters
+    ----------
+    out : Path
+        The folder of the runs.
+    splits : mapping
+        `data_key` -> the data of these runs.
+    device : str
+        As in `placecell.sweep`.
+    threads : int
+        Threads of each run.
+    checkpoint_seconds : float
+        Seconds between checkpoints of a run.
+    plugins : tuple of str
+        Modules outside this package that registered a task or an encoding of the runs.
+    """
 
     out: Path
     splits: Mapping[str, dict[str, Examples]]
@@ -39,7 +53,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Step:
-    """A run has come to this step."""
+    """A run has come to a step.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run.
+    step : int
+        Training steps done.
+    """
 
     name: str
     step: int
@@ -47,7 +69,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Ended:
-    """A run has ended: its result, or the message of its failure."""
+    """A run has ended.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run.
+    result : RunResult or None
+        Its result; None if it failed.
+    message : str
+        Why it failed.
+    """
 
     name: str
     result: RunResult | None
@@ -56,14 +88,28 @@ class Ended:
 
 @dataclass(frozen=True)
 class Busy:
-    """Another process is working on the run."""
+    """Another process is working on the run.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run.
+    """
 
     name: str
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Whoever worked on the run died in the middle of it."""
+    """The worker of a run died.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run.
+    message : str
+        How it died.
+    """
 
     name: str
     message: str
@@ -73,10 +119,11 @@ Event = Step | Ended | Busy | Lost
 
 
 class Backend(ABC):
-    """Made with a `Job` and `asked`, which says whether a stop has been asked for: runs then save
-    and end.
+    """Base class of back ends; a context manager.
 
-    Leaving it by an exception ends the workers at once.
+    A back end is made with a `Job` and a function `asked`, which says whether a stop was requested:
+    running runs then save a checkpoint and end. Leaving the context by an exception ends the
+    workers at once.
     """
 
     def __enter__(self) -> Self:
@@ -94,28 +141,62 @@ class Backend(ABC):
     @property
     @abstractmethod
     def slots(self) -> int:
-        """How many runs can be worked on at a time."""
+        """Number of runs that can be worked on at a time."""
 
     @abstractmethod
     def start(self, config: RunConfig) -> None:
-        """Begin a run; at most `slots` at a time."""
+        """Begin a run; at most `slots` at a time.
+
+        Parameters
+        ----------
+        config : RunConfig
+            The run.
+        """
 
     @abstractmethod
     def wait(self, seconds: float) -> list[Event]:
-        """What has happened since the last call, waiting for something for at most so long."""
+        """Return what has happened since the last call.
+
+        Parameters
+        ----------
+        seconds : float
+            How long to wait, at most, if nothing has happened.
+
+        Returns
+        -------
+        list of Event
+            `Step`, `Ended`, `Busy` and `Lost` objects.
+        """
 
 
 MakeBackend = Callable[[Job, Callable[[], bool]], Backend]
 
 
 def data_key(config: RunConfig) -> str:
-    """Runs with the same key have the same task and data."""
+    """Return a key that runs with the same task and data share.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+
+    Returns
+    -------
+    str
+        The key.
+    """
     return json.dumps([config.task, asdict(config.data)], sort_keys=True)
 
 
 @dataclass
 class Worker:
-    """Does one run after another, and keeps from one to the next what does not change."""
+    """Trains one run after another, and keeps what they share.
+
+    Parameters
+    ----------
+    job : Job
+        What the runs share.
+    """
 
     job: Job
     facts: dict[str, Any] = field(default_factory=dict)
@@ -127,7 +208,22 @@ class Worker:
     def work(
         self, config: RunConfig, on_step: Callable[[State], bool], on_event: Callable[[Event], None]
     ) -> Event:
-        """Train one run of the sweep. `on_step` returning False interrupts it."""
+        """Train one run of the sweep.
+
+        Parameters
+        ----------
+        config : RunConfig
+            The run.
+        on_step : callable
+            Called with the `State` after every step; returning False interrupts the run.
+        on_event : callable
+            Called with a `Step`, at most twice a second.
+
+        Returns
+        -------
+        Event
+            `Ended`, or `Busy` if another process is working on the run.
+        """
         # the first step is reported at once: it says where a resumed run goes on
         key, reported = data_key(config), -math.inf
         if key not in self.tasks:
@@ -158,8 +254,7 @@ class Worker:
 
 
 class Inline(Backend):
-    """Runs in this process, one at a time: for debuggers and notebooks, and for tests that count
-    operations."""
+    """Runs in this process, one at a time: for debuggers, notebooks and tests."""
 
     slots = 1
 
@@ -172,10 +267,12 @@ class Inline(Backend):
         pass
 
     def start(self, config: RunConfig) -> None:
+        """Train a run to its end."""
         self.events.append(
             self.worker.work(config, lambda state: not self.asked(), self.events.append)
         )
 
     def wait(self, seconds: float) -> list[Event]:
+        """Return the events of the runs started since the last call."""
         events, self.events = self.events, []
         return events

@@ -1,5 +1,4 @@
-"""A sweep on this machine: one process a core, each with its own threads, the data shared between
-them."""
+"""A sweep on this machine: one process per core, each with its own threads and the same data."""
 
 from __future__ import annotations
 
@@ -50,7 +49,18 @@ class _Process:
 
 
 def local(workers: int) -> MakeBackend:
-    """The back end of this machine: so many processes, or with 0 this process itself."""
+    """Return the back end of this machine.
+
+    Parameters
+    ----------
+    workers : int
+        Number of processes; 0 trains in this process itself.
+
+    Returns
+    -------
+    callable
+        What `placecell.sweep` takes as `backend`.
+    """
     if workers < 0:
         raise InputError(
             f"workers must be at least 1, or 0 for this process itself, not {workers}."
@@ -59,8 +69,7 @@ def local(workers: int) -> MakeBackend:
 
 
 class Local(Backend):
-    """Worker processes that are kept from run to run. One that dies is replaced, and the others do
-    not notice."""
+    """Worker processes that train one run after another; one that dies is replaced."""
 
     def __init__(self, job: Job, asked: Callable[[], bool], workers: int) -> None:
         self.job, self.asked, self.workers = job, asked, workers
@@ -82,9 +91,11 @@ class Local(Backend):
 
     @property
     def slots(self) -> int:
+        """Number of processes."""
         return self.workers
 
     def start(self, config: RunConfig) -> None:
+        """Give a run to an idle process, or to a new one."""
         idle = next((p for p in self.processes if p.name is None), None)
         if idle is None:
             idle = self._new()
@@ -93,6 +104,7 @@ class Local(Backend):
             idle.pipe.send(config)
 
     def wait(self, seconds: float) -> list[Event]:
+        """Return what the processes have reported."""
         if self.asked():
             self.flag.set()
         events: list[Event] = []

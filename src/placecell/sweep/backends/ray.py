@@ -1,5 +1,4 @@
-"""A sweep on Ray: runs are tasks of a cluster, or of a Ray started for it that only this machine
-can reach."""
+"""A sweep on Ray: on a cluster, or on a Ray started for it that only this machine can reach."""
 
 from __future__ import annotations
 
@@ -50,8 +49,22 @@ DEATHS = {
 
 
 def on_ray(address: str | None, cpus: float, gpus: float, workers: int | None) -> MakeBackend:
-    """The back end of a Ray cluster, or without an address of this machine: each run asks for so
-    many CPUs and GPUs, and at most `workers` are worked on at a time."""
+    """Return the back end of a Ray cluster.
+
+    Parameters
+    ----------
+    address : str, optional
+        HOST:PORT of the cluster, or `auto`. None: a Ray of this machine alone.
+    cpus, gpus : float
+        What each run asks for.
+    workers : int, optional
+        Number of runs worked on at a time, at most. None: as many as the cluster has room for.
+
+    Returns
+    -------
+    callable
+        What `placecell.sweep` takes as `backend`.
+    """
     if importlib.util.find_spec("ray") is None:
         raise InputError('--backend ray needs Ray: pip install "placecell[ray]".')
     for kind, amount, least in (("CPUs", cpus, "above 0"), ("GPUs", gpus, "at least 0")):
@@ -77,9 +90,12 @@ class _Task:
 
 
 class OnRay(Backend):
-    """Nodes that see the store (a shared file system) write into it. Others, known by not seeing a
-    file that is put there for the time of the sweep, get what the store has of a run and send its
-    files back."""
+    """Back end that gives runs to the nodes of a Ray cluster.
+
+    Nodes that see the store (a shared file system) write into it. Others, recognised by not seeing
+    a file that is put there during the sweep, get what the store has of a run and send its files
+    back.
+    """
 
     def __init__(
         self,
@@ -122,6 +138,7 @@ class OnRay(Backend):
 
     @property
     def slots(self) -> int:
+        """Number of runs that the nodes have room for now, at most `workers`."""
         fit = sum(
             min(
                 int(node.get(kind, 0.0) / amount + 1e-9)
@@ -138,6 +155,7 @@ class OnRay(Backend):
         return [{kind: node[kind] for kind in ("CPU", "GPU") if kind in node} for node in resources]
 
     def start(self, config: RunConfig) -> None:
+        """Give a run to the cluster."""
         if self.shared:
             self._submit(config, None, contextlib.ExitStack())
         else:
@@ -177,6 +195,7 @@ class OnRay(Backend):
                 self._submit(config, sent, lock.pop_all())
 
     def wait(self, seconds: float) -> list[Event]:
+        """Return what the nodes have reported."""
         if self.asked():
             for ref, task in self.tasks.items():
                 if not task.cancelled:

@@ -19,8 +19,24 @@ HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 
 
 def connect(address: str | None, cpus: float, workers: int | None) -> tuple[ModuleType, bool]:
-    """Ray, connected to a cluster, and whether that was done here. Without an address one is
-    started that listens on the loopback alone."""
+    """Return the module ray, connected to a cluster.
+
+    Parameters
+    ----------
+    address : str, optional
+        HOST:PORT or `auto`. None: start a Ray that listens on the loopback alone.
+    cpus : float
+        CPUs of each run.
+    workers : int, optional
+        Number of runs at a time.
+
+    Returns
+    -------
+    module
+        ray.
+    bool
+        Whether it was connected here, and so has to be shut down here.
+    """
     if address is not None:
         _answers(address)
     # of connecting, 35 s each
@@ -84,4 +100,5 @@ def _answers(address: str) -> None:
 
 
 def first_line(error: object) -> str:
+    """Return the first line of what an error says."""
     return str(error or "").strip().split("\n")[0]
