@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from placecell.config.presets import preset as preset
     from placecell.encodings import AlibiPE as AlibiPE
     from placecell.encodings import CausalNoPE as CausalNoPE
+    from placecell.encodings import ContinuousPE as ContinuousPE
+    from placecell.encodings import FactoredPE as FactoredPE
+    from placecell.encodings import LaplacianPE as LaplacianPE
     from placecell.encodings import LearnablePE as LearnablePE
     from placecell.encodings import NoPE as NoPE
     from placecell.encodings import Positions as Positions
     from placecell.encodings import RandomPE as RandomPE
+    from placecell.encodings import RandomWalkPE as RandomWalkPE
     from placecell.encodings import RelativePE as RelativePE
     from placecell.encodings import RotaryPE as RotaryPE
     from placecell.encodings import SinusoidalPE as SinusoidalPE
@@ -44,10 +48,14 @@ _HOME = {
     "placecell.encodings": (
         "AlibiPE",
         "CausalNoPE",
+        "ContinuousPE",
+        "FactoredPE",
+        "LaplacianPE",
         "LearnablePE",
         "NoPE",
         "Positions",
         "RandomPE",
+        "RandomWalkPE",
         "RelativePE",
         "RotaryPE",
         "SinusoidalPE",

@@ -27,14 +27,19 @@ from placecell.train import fit, make_model, make_optimizer
 from placecell.train.loop import State
 
 NAMES = sorted(encodings.available())  # with one from outside the package: conftest.py loads it
-PRODUCTS = ("fourier",)  # a matrix product of fewer rows may round otherwise
+PRODUCTS = (
+    "continuous",
+    "fourier",
+    "laplacian",
+    "random-walk",
+)  # a matrix product of fewer rows may round otherwise
 B, H, D, Q = 3, 2, 24, 2  # the width suits rotary over 1, 2 and 3 axes with two heads
 E = D // H
 PLACES = {1: Positions.sequence(12), 2: Positions.grid(3, 4), 3: Positions.grid(2, 3, 2)}
 N = 12
 READ = torch.tensor([[0, 11], [5, 5], [7, 2]])  # b q
 # what a model offers besides the keys of EncodingConfig
-OFFERED = ("n", "d", "heads", "device", "dtype")
+OFFERED = ("n", "places", "d", "heads", "device", "dtype")
 
 every = pytest.mark.parametrize("name", NAMES)
 over_axes = pytest.mark.parametrize("axes", [1, 2, 3])
@@ -270,7 +275,7 @@ def test_state_round_trip(name: str) -> None:
 
 @every
 def test_repr_shows_the_settings(name: str) -> None:
-    chosen = {"sigma": 0.375, "axes": 2, "base": 123.0, "max_distance": 7}
+    chosen = {"sigma": 0.375, "axes": 2, "base": 123.0, "max_distance": 7, "features": 5}
     encoding = encodings.build(name, n=N, d=D, heads=H, **chosen)
     assert repr(encoding).startswith(type(encoding).__name__ + "(")
     for key in encodings.settings(name) & chosen.keys():
@@ -302,7 +307,7 @@ def test_every_setting_is_unset_by_default() -> None:
 
 @every
 def test_resolve_fills_what_is_read_and_clears_the_rest(name: str) -> None:
-    everything = EncodingConfig(name, sigma=0.3, axes=2, base=50.0, max_distance=3)
+    everything = EncodingConfig(name, sigma=0.3, axes=2, base=50.0, max_distance=3, features=5)
     for config in (EncodingConfig(name), everything):
         done = resolve(config, axes=2)
         for f in dataclasses.fields(EncodingConfig):
@@ -362,7 +367,16 @@ def test_unusable_settings_are_refused(name: str, wrong: dict) -> None:
 
 @every
 def test_numbers_of_numpy_are_numbers(name: str) -> None:
-    plain = {"n": N, "d": D, "heads": H, "axes": 2, "max_distance": 3, "sigma": 0.5, "base": 50.0}
+    plain = {
+        "n": N,
+        "d": D,
+        "heads": H,
+        "axes": 2,
+        "max_distance": 3,
+        "sigma": 0.5,
+        "base": 50.0,
+        "features": 4,
+    }
     numpys = {
         key: np.int64(value) if isinstance(value, int) else np.float32(value)
         for key, value in plain.items()
@@ -519,9 +533,14 @@ def test_another_sigma_is_the_same_draw_scaled(name: str, tiny, tiny_task) -> No
     }
     for sigma, model in models.items():
         assert_same(other_weights(model), other_weights(models[1.0]))
+        exact = math.log2(sigma).is_integer()
+        table, z = (m.table(tiny_task.places) for m in (model, models[1.0]))
+        if table is not None:  # what enters the network
+            size = 0 if exact else 1e-6
+            torch.testing.assert_close(table / sigma, z, rtol=size, atol=size)
+            continue
         for key, part in model.encoding.state_dict().items():
             z = models[1.0].encoding.state_dict()[key]
-            exact = math.log2(sigma).is_integer()
             torch.testing.assert_close(part / sigma, z, rtol=0 if exact else 3e-7, atol=0)
 
 

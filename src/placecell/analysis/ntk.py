@@ -365,7 +365,9 @@ def _function(
         batch = {name: tensor[None] for name, tensor in sample.items()}
         positions = inputs.positions
         if "index" in batch:
-            positions = Positions(batch["index"], batch["coords"], batch.get("placed"))
+            positions = Positions(
+                batch["index"], batch["coords"], batch.get("placed"), positions.graph
+            )
         single = Inputs(batch["tokens"], positions, batch.get("read"), batch.get("present"))
         outputs = functional_call(model, values, (single,), {"maps": True}).outputs.flatten()
         return outputs.sum(0, keepdim=True) if kind == "sum" else outputs

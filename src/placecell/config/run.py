@@ -47,6 +47,9 @@ class EncodingConfig:
         at_least=1,
         at_most=65536,
     )
+    features: int | None = option(
+        None, "eigenvectors (laplacian) or steps (random-walk)", at_least=1, at_most=1000
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -67,6 +70,10 @@ class ModelConfig:
     )
     norm: Literal["pre", "post"] = option("post", "layer norm before or after each block")
     activation: Literal["gelu", "relu"] = option("relu", "activation of the MLP")
+    attention: Literal["full", "neighbours"] | None = option(
+        None,
+        "tokens attend to all, or to their neighbours in the graph of the places; left out: full",
+    )
     token_sigma: float = option(
         0.25,
         "standard deviation of what embeds the tokens, symbols or values, at the start",
@@ -81,6 +88,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.attention == "full":  # the same model as without the setting, so the same hash
+            object.__setattr__(self, "attention", None)
         if self.width % self.heads:
             raise InputError(
                 f"the width must be divisible by the heads: width {self.width}, heads {self.heads}."

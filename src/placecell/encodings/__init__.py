@@ -13,9 +13,13 @@ from placecell.encodings.base import (
     register,
     settings,
 )
+from placecell.encodings.continuous import ContinuousPE
+from placecell.encodings.factored import FactoredPE
+from placecell.encodings.laplacian import LaplacianPE
 from placecell.encodings.learnable import LearnablePE, RandomPE
 from placecell.encodings.nope import CausalNoPE, NoPE
 from placecell.encodings.positions import Positions
+from placecell.encodings.random_walk import RandomWalkPE
 from placecell.encodings.relative import RelativePE
 from placecell.encodings.rotary import RotaryPE
 from placecell.encodings.sinusoidal import SinusoidalPE
@@ -26,11 +30,15 @@ for _module in pkgutil.iter_modules(__path__):  # a new encoding is one new file
 __all__ = [
     "AlibiPE",
     "CausalNoPE",
+    "ContinuousPE",
     "Encoding",
+    "FactoredPE",
+    "LaplacianPE",
     "LearnablePE",
     "NoPE",
     "Positions",
     "RandomPE",
+    "RandomWalkPE",
     "RelativePE",
     "RotaryPE",
     "SinusoidalPE",

@@ -166,6 +166,23 @@ class Encoding(nn.Module):
             Source of the random numbers. Default: torch's global generator.
         """
 
+    def begin_step(self, samples: int, generator: torch.Generator) -> None:
+        """Draw what changes from one training step to the next, such as random signs.
+
+        The training loop calls it before every step, and `end_step` after it; nothing is drawn
+        outside training.
+
+        Parameters
+        ----------
+        samples : int
+            Number of samples b of the step.
+        generator : torch.Generator
+            Source of the random numbers, a function of the run's seed and the step.
+        """
+
+    def end_step(self) -> None:
+        """Take back what `begin_step` drew."""
+
     @property
     def adds_values(self) -> bool:
         """Whether `add_values` is overridden.

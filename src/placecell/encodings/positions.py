@@ -24,11 +24,15 @@ class Positions:
         Boolean (... n): False for a token without a place, such as a class token. Encodings leave
         such a token alone, and its index and coordinates have no meaning. None: every token has a
         place.
+    graph : Tensor, optional
+        Weights (p p) of the edges between all p places, by index, 0 where there is none; symmetric.
+        Shared by all samples and not reduced when tokens are selected. None: no graph is known.
     """
 
     index: Tensor
     coords: Tensor
     placed: Tensor | None = None
+    graph: Tensor | None = None
 
     def __post_init__(self) -> None:
         if self.coords.shape[:-1] != self.index.shape:
@@ -42,6 +46,12 @@ class Positions:
                 "`placed` says of each token whether it has a place: found "
                 f"{tuple(self.placed.shape)} for tokens "
                 f"{tuple(self.index.shape)}."
+            )
+        if self.graph is not None and (
+            self.graph.ndim != 2 or self.graph.shape[0] != self.graph.shape[1]
+        ):
+            raise InputError(
+                f"a graph has a row and a column for each place, found {tuple(self.graph.shape)}."
             )
 
     @classmethod
@@ -109,6 +119,7 @@ class Positions:
             torch.cat((torch.zeros_like(first), self.index), -1),
             torch.cat((torch.zeros_like(self.coords[..., :1, :]), self.coords), -2),
             torch.cat((torch.zeros_like(first, dtype=torch.bool), placed), -1),
+            self.graph,
         )
 
     @property
@@ -137,12 +148,16 @@ class Positions:
         placed = self.placed
         if self.index.ndim == 1:
             return Positions(
-                self.index[read], self.coords[read], None if placed is None else placed[read]
+                self.index[read],
+                self.coords[read],
+                None if placed is None else placed[read],
+                self.graph,
             )
         return Positions(
             self.index.gather(1, read),
             self.coords.gather(1, read[..., None].expand(-1, -1, self.axes)),
             None if placed is None else placed.gather(1, read),
+            self.graph,
         )
 
     def samples(self, rows: Tensor | slice) -> Positions:
@@ -161,7 +176,7 @@ class Positions:
         if self.index.ndim == 1:
             return self
         placed = None if self.placed is None else self.placed[rows]
-        return Positions(self.index[rows], self.coords[rows], placed)
+        return Positions(self.index[rows], self.coords[rows], placed, self.graph)
 
     def join(self, other: Positions) -> Positions:
         """Concatenate the positions of these samples with those of other samples.
@@ -180,7 +195,10 @@ class Positions:
         if self.placed is not None and other.placed is not None:
             placed = torch.cat((self.placed, other.placed))
         return Positions(
-            torch.cat((self.index, other.index)), torch.cat((self.coords, other.coords)), placed
+            torch.cat((self.index, other.index)),
+            torch.cat((self.coords, other.coords)),
+            placed,
+            self.graph,
         )
 
     def to(self, device: torch.device | str) -> Positions:
@@ -197,7 +215,8 @@ class Positions:
             The same positions.
         """
         placed = None if self.placed is None else self.placed.to(device)
-        return Positions(self.index.to(device), self.coords.to(device), placed)
+        graph = None if self.graph is None else self.graph.to(device)
+        return Positions(self.index.to(device), self.coords.to(device), placed, graph)
 
     def along(self, axes: int) -> Tensor:
         """Return coordinates over a given number of axes.
@@ -246,3 +265,26 @@ def both_placed(queries: Positions, keys: Positions) -> Tensor | None:
         for pos in (queries, keys)
     )
     return (q.unsqueeze(-1) & k.unsqueeze(-2)).unsqueeze(-3)
+
+
+def neighbours(queries: Positions, keys: Positions) -> Tensor | None:
+    """Return for each query and key whether they are at the same place or at joined places.
+
+    A token without a place, such as a class token, is a neighbour of every token.
+
+    Parameters
+    ----------
+    queries, keys : Positions
+        Positions of q query tokens and of k key tokens, with the graph of the places.
+
+    Returns
+    -------
+    Tensor or None
+        Boolean (... 1 q k); None if there is no graph.
+    """
+    if keys.graph is None:
+        return None
+    q, k = queries.index.unsqueeze(-1), keys.index.unsqueeze(-2)
+    near = ((keys.graph[q, k] != 0) | (q == k)).unsqueeze(-3)
+    placed = both_placed(queries, keys)
+    return near if placed is None else near | ~placed

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from placecell.encodings.base import Encoding, head_width
-from placecell.encodings.positions import Positions
+from placecell.encodings.positions import Positions, neighbours
+from placecell.errors import InputError
+
+Reach = Literal["full", "neighbours"]
 
 MAX_WRITTEN_OUT = 128  # tokens; up to so many, compiled code is faster (docs/benchmarks.md)
 
@@ -104,13 +107,28 @@ class Attention(nn.Module):
         Width.
     heads : int
         Number of heads h, a divisor of d.
+    reach : {"full", "neighbours"}
+        Which tokens a token attends to: all, or itself and its neighbours in the graph of the
+        places (message passing with attention).
     """
 
-    def __init__(self, d: int, heads: int = 1) -> None:
+    def __init__(self, d: int, heads: int = 1, reach: Reach = "full") -> None:
         super().__init__()
-        self.heads, self.e = heads, head_width(d, heads)
+        self.heads, self.e, self.reach = heads, head_width(d, heads), reach
         self.qkv = nn.Linear(d, 3 * d)
         self.out = nn.Linear(d, d)
+
+    def _visible(
+        self, encoding: Encoding, q_pos: Positions, pos: Positions, present: Tensor | None
+    ) -> Tensor | None:
+        """Return which keys each query attends to, (... 1 q n); None if it attends to all."""
+        visible = encoding.visible(q_pos, pos)
+        if self.reach == "neighbours":
+            near = neighbours(q_pos, pos)
+            if near is None:
+                raise InputError("attention to neighbours needs positions with a graph.")
+            visible = near if visible is None else visible & near
+        return visible_and_present(visible, present)
 
     def _split(self, x: Tensor) -> Tensor:
         b, n, _ = x.shape
@@ -178,14 +196,12 @@ class Attention(nn.Module):
             Attention map (b h q n), if asked for.
         """
         if self.heads == 1 and not maps and not encoding.acts_in_attention:
-            return self._folded(
-                x, x_q, visible_and_present(encoding.visible(q_pos, pos), present)
-            ), None
+            return self._folded(x, x_q, self._visible(encoding, q_pos, pos, present)), None
         q, k, v = self._project(x, x_q)
         q, k = encoding.rotate(q, q_pos), encoding.rotate(k, pos)
         bias, visible = (
             encoding.bias(q, q_pos, pos),
-            visible_and_present(encoding.visible(q_pos, pos), present),
+            self._visible(encoding, q_pos, pos, present),
         )
         if maps or encoding.adds_values:
             logits = q @ k.transpose(-1, -2) / self.e**0.5  # b h q n

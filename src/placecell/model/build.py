@@ -109,11 +109,17 @@ def build_model(
     """
     if encoding.axes is not None:
         places.along(encoding.axes)  # refuses axes that the tokens do not have
+    if config.attention == "neighbours" and places.graph is None:
+        raise InputError(
+            "attention neighbours needs a graph of the places, and this task has none; "
+            "use attention full."
+        )
     # nothing is drawn on the meta device: `initialise` draws everything from the two generators
     with torch.device("meta"):
         part = encodings.build(
             encoding.name,
             n=len(places.index),
+            places=places,
             d=config.width,
             heads=config.heads,
             **{f.name: getattr(encoding, f.name) for f in fields(encoding) if f.name != "name"},
@@ -125,6 +131,7 @@ def build_model(
             config.mlp_ratio,
             config.norm,
             config.activation,
+            config.attention or "full",
         )
         model = Transformer(
             tokens, part, encoder, config.width, n_outputs, config.output_scale or 1.0

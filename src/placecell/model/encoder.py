@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from placecell.encodings.base import Encoding, check_size
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError, unknown
-from placecell.model.attention import Attention
+from placecell.model.attention import Attention, Reach
 from placecell.model.inputs import Inputs
 
 
@@ -92,12 +92,22 @@ class EncoderLayer(nn.Module):
         Whether the layer norm comes before or after attention and MLP.
     activation : {"gelu", "relu"}
         Activation of the MLP.
+    reach : {"full", "neighbours"}
+        Which tokens a token attends to.
     """
 
-    def __init__(self, d: int, heads: int, hidden: int, norm: str, activation: str) -> None:
+    def __init__(
+        self,
+        d: int,
+        heads: int,
+        hidden: int,
+        norm: str,
+        activation: str,
+        reach: Reach = "full",
+    ) -> None:
         super().__init__()
         self.pre = norm == "pre"
-        self.attention = Attention(d, heads)
+        self.attention = Attention(d, heads, reach)
         self.mlp = nn.Sequential(
             nn.Linear(d, hidden), ACTIVATIONS[activation](), nn.Linear(hidden, d)
         )
@@ -170,6 +180,9 @@ class Encoder(nn.Module):
         Whether layer norms come before or after attention and MLP.
     activation : {"gelu", "relu"}
         Activation of the MLPs.
+    reach : {"full", "neighbours"}
+        Which tokens a token attends to: all, or itself and its neighbours in the graph of the
+        places.
     """
 
     def __init__(
@@ -180,6 +193,7 @@ class Encoder(nn.Module):
         mlp_ratio: float = 4.0,
         norm: Literal["pre", "post"] = "post",
         activation: Literal["gelu", "relu"] = "relu",
+        reach: Reach = "full",
     ) -> None:
         super().__init__()
         if norm not in NORMS:
@@ -194,7 +208,7 @@ class Encoder(nn.Module):
             )
         hidden = round(d * mlp_ratio)
         self.layers = nn.ModuleList(
-            EncoderLayer(d, heads, hidden, norm, activation) for _ in range(depth)
+            EncoderLayer(d, heads, hidden, norm, activation, reach) for _ in range(depth)
         )
         self.norm = nn.LayerNorm(d) if norm == "pre" else nn.Identity()
 

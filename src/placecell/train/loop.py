@@ -308,11 +308,14 @@ def fit(
         for group in optimizer.param_groups:
             group["lr"] = group["base_lr"] * rate(state.step, config)
         optimizer.zero_grad()
+        drawn = torch_stream(seed, f"encoding/{state.step}")
+        model.encoding.begin_step(len(batch), drawn)
         loss = step_loss(batch)
         if not math.isfinite(loss.item()):
             state.rows.append(Row(state.step, "train", "loss", loss.item()))
             return "diverged"
         loss.backward()
+        model.encoding.end_step()
         if config.clip is not None:
             torch.nn.utils.clip_grad_norm_(model.parameters(), config.clip)
         optimizer.step()
