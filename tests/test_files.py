@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from placecell.errors import InputError
-from placecell.store import files
+from placecell.store import files, locks
 
 
 class Trap:
@@ -206,8 +206,8 @@ def test_weights_of_another_shape_are_refused_before_anything_changes(tmp_path: 
 HOLD = """
 import sys, time
 from pathlib import Path
-from placecell.store import files
-with files.lock(Path(sys.argv[1])):
+from placecell.store import locks
+with locks.lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -220,11 +220,11 @@ def test_lock_is_exclusive_and_released_by_a_kill(tmp_path: Path) -> None:
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(InputError, match="another process"), files.lock(tmp_path):
+        with pytest.raises(InputError, match="another process"), locks.lock(tmp_path):
             pass
         holder.send_signal(signal.SIGKILL)
         holder.wait(timeout=20)
-        with files.lock(tmp_path):
+        with locks.lock(tmp_path):
             pass
     finally:
         holder.kill()
@@ -233,7 +233,7 @@ def test_lock_is_exclusive_and_released_by_a_kill(tmp_path: Path) -> None:
 
 
 def test_lock_is_released_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), files.lock(tmp_path):
+    with pytest.raises(ZeroDivisionError), locks.lock(tmp_path):
         raise ZeroDivisionError
-    with files.lock(tmp_path), pytest.raises(InputError), files.lock(tmp_path):
+    with locks.lock(tmp_path), pytest.raises(InputError), locks.lock(tmp_path):
         pass

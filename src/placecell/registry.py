@@ -9,10 +9,12 @@ Standard library only, so that the command line can answer --help at once.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -161,11 +163,18 @@ class Registry:
         entries = []
         for name in self.names():
             try:
-                about = (inspect.getdoc(self._documented(name)) or "").partition("\n")[0]
+                about = self._docstring(name).partition("\n")[0]
             except InputError as error:
                 about = str(error)
             entries.append(Entry(name, self.source(name), about))
         return entries
+
+    def _docstring(self, name: str) -> str:
+        """What describes `name`. Of this package's classes it is read, not imported, for speed."""
+        reference = self._built_in().get(name)
+        if reference is not None and name not in self._registered:
+            return _docstring_in_source(reference)
+        return inspect.getdoc(self._documented(name)) or ""
 
     def _documented(self, name: str) -> Any:
         """The class whose docstring describes `name`."""
@@ -358,6 +367,29 @@ def _tasks_of_this_package() -> dict[str, str]:
     return {name: f"{HERE}.tasks.{name}" for name in names}
 
 
+def _encodings_of_this_package() -> dict[str, str]:
+    """Name -> `module:class`, from the decorators in the source, so that torch is not imported."""
+    references: dict[str, str] = {}
+    for path in sorted((Path(__file__).parent / "encodings").glob("*.py")):
+        decorated = re.findall(r'^@register\("(.+)"\)\nclass (\w+)', path.read_text("utf-8"), re.M)
+        module = f"{HERE}.encodings.{path.stem}"
+        references |= {name: f"{module}:{cls}" for name, cls in decorated}
+    return references
+
+
+def _docstring_in_source(reference: str) -> str:
+    """The docstring of a class of this package: `module:class`, or `TASK` of a task's folder."""
+    module, _, name = reference.partition(":")
+    path = Path(__file__).parent.joinpath(*module.split(".")[1:])
+    path = path.with_suffix(".py") if name else path / "task.py"
+    body = ast.parse(path.read_text("utf-8")).body
+    for node in body:
+        if not name and isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TASK":
+            name = ast.unparse(node.value)
+    classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name == name]
+    return (ast.get_docstring(classes[0]) or "") if classes else ""
+
+
 def _has_commands(package: str) -> bool:
     """Whether a package has a module `commands`; seen without importing it."""
     try:
@@ -393,8 +425,7 @@ def _words(thing: Any) -> str:
     return f"the module {module}" if isinstance(thing, ModuleType) else f"{name} of {module}"
 
 
-# This package's encodings are registered by decorators too.
-ENCODINGS = Registry("encoding", "placecell.encodings", dict)
+ENCODINGS = Registry("encoding", "placecell.encodings", _encodings_of_this_package)
 TASKS = TaskRegistry("task", "placecell.tasks", _tasks_of_this_package)
 
 

@@ -13,7 +13,7 @@ from placecell.cli import call
 from placecell.cli.export import parquet_bytes
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.store import Store, disk, files, load_store
+from placecell.store import Store, disk, files, load_store, locks
 from placecell.store import index as store_module
 from placecell.train import Watch, run
 
@@ -123,7 +123,7 @@ def test_running_means_that_a_process_holds_it(store: Path) -> None:
         store / name / "status.json",
         {"status": "running", "step": 6, "seconds": 1.0, "message": ""},
     )
-    with files.lock(store / name):
+    with locks.lock(store / name):
         assert by_status(store)["running"]["name"] == name
     assert by_status(store)["stopped"]["name"] == name  # whoever it was is gone
 

@@ -22,7 +22,7 @@ from placecell import encodings
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.model import resolve
-from placecell.store import files
+from placecell.store import files, locks
 from placecell.store.runs import metrics_csv
 from placecell.train import (
     Row,
@@ -729,7 +729,7 @@ def test_a_busy_folder_is_refused(go, tiny, tiny_task, tmp_path: Path) -> None:
     config = replace(tiny(), encoding=resolve(tiny().encoding, tiny_task.positions.axes))
     folder = tmp_path / "runs" / config.name
     folder.mkdir(parents=True)
-    with files.lock(folder), pytest.raises(InputError, match="another process"):
+    with locks.lock(folder), pytest.raises(InputError, match="another process"):
         go(tiny())
     assert go(tiny()).status == "done"
 

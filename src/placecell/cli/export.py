@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
         raise unknown("format", args.to, FORMATS)
     encode = files.csv_bytes if args.to == "csv" else parquet_bytes
     store = Store(args.folder)
+    unreadable = [row for row in store.rows() if row["status"] == "unreadable"]
     out = Path(args.out) if args.out else args.folder / "export"
     encoded = {
         out / f"{name}.{args.to}": encode(table)
@@ -42,9 +43,12 @@ def run(args: argparse.Namespace) -> int:
     for path, content in encoded.items():
         files.write_bytes(path, content)
     if args.json:
-        print_json({"written": [str(path) for path in encoded]})
+        names = [row["name"] for row in unreadable]
+        print_json({"written": [str(path) for path in encoded], "unreadable": names})
     else:
         print("written: " + ", ".join(map(str, encoded)))
+        for row in unreadable:
+            print(f"its measurements are left out: {row['message']}")
     return DONE
 
 

@@ -13,21 +13,19 @@ from placecell.registry import ENCODINGS, TASKS
 
 def run(args: argparse.Namespace) -> int:
     """Show the encodings and tasks, where each comes from, and the presets."""
-    from placecell import encodings
-
-    names = tasks.available()
+    entries_by_title = {"encodings": ENCODINGS.describe(), "tasks": TASKS.describe()}
     content = {
-        "encodings": {n: first_line(cls.__doc__) for n, cls in encodings.available().items()},
-        "tasks": {name: first_line(tasks.load(name).__doc__) for name in names},
-        "presets": {
-            f"{task} --preset {name}": tomllib.loads(text).get("about", "")
-            for task in names
-            for name, text in tasks.presets(task).items()
-        },
+        title: {entry.name: entry.about for entry in entries}
+        for title, entries in entries_by_title.items()
+    }
+    content["presets"] = {
+        f"{task} --preset {name}": tomllib.loads(text).get("about", "")
+        for task in content["tasks"]
+        for name, text in tasks.presets(task).items()
     }
     sources = {
-        "encodings": {name: ENCODINGS.source(name) for name in content["encodings"]},
-        "tasks": {name: TASKS.source(name) for name in content["tasks"]},
+        title: {entry.name: entry.source for entry in entries}
+        for title, entries in entries_by_title.items()
     }
     if args.json:
         print_json({**content, "sources": sources})
@@ -39,11 +37,6 @@ def run(args: argparse.Namespace) -> int:
         for name, about in entries.items():
             print(f"  {name:<{width}}  {origin.get(name, ''):<{wide}}{'  ' if wide else ''}{about}")
     return DONE
-
-
-def first_line(text: str | None) -> str:
-    """Return the first line of a docstring."""
-    return (text or "").strip().split("\n")[0]
 
 
 COMMAND = Command(

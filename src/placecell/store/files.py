@@ -8,22 +8,21 @@ from __future__ import annotations
 import contextlib
 import csv
 import errno
-import fcntl
 import io
 import json
 import math
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import safetensors
-import safetensors.torch
-from torch import Tensor
 
 from placecell.errors import InputError
 from placecell.store import disk
+
+if TYPE_CHECKING:  # torch is imported where tensors are, so that `placecell status` is quick
+    from torch import Tensor
 
 STAGED = ".*.tmp"  # what a kill leaves of a write
 
@@ -153,6 +152,8 @@ def write_tensors(
     note : mapping, optional
         Text -> text, for the header of the file.
     """
+    import safetensors.torch
+
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     write_bytes(path, safetensors.torch.save(plain, dict(note or {})))
 
@@ -174,12 +175,32 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     dict
         The note that `write_tensors` was given.
     """
+    with _open_tensors(path, "pt") as file:
+        names = list(file.keys())
+        return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+
+
+def check_tensors(path: Path) -> None:
+    """Raise `InputError` if a safetensors file is cut off or no such file; torch is not imported.
+
+    Only the header is read. It says how long the file must be.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+    with _open_tensors(path, "np"):
+        pass
+
+
+@contextlib.contextmanager
+def _open_tensors(path: Path, framework: str) -> Iterator[Any]:
     try:
         with path.open("rb") as start:
             first = start.read(2)
-        with safetensors.safe_open(path, framework="pt") as file:
-            names = list(file.keys())
-            return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
+        with safetensors.safe_open(path, framework=framework) as file:
+            yield file
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error}).") from None
     except safetensors.SafetensorError as error:
@@ -239,59 +260,3 @@ def remove_left_over(folder: Path) -> None:
     """
     for path in folder.glob(STAGED):
         disk.remove(path)
-
-
-class Busy(InputError):
-    """Another process has the lock."""
-
-
-@contextlib.contextmanager
-def lock(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Lock a folder for this process, as a context manager.
-
-    The system releases the lock of a process that is killed.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; its lock is the file `.lock` in it.
-    wait : bool
-        Whether to wait for another process that has the lock, instead of raising `Busy`.
-    """
-    try:
-        file = (folder / ".lock").open("a")
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be locked ({error.strerror}).") from None
-    with file:
-        for patience in (0.02, 0.1, 0.0):  # `is_locked` holds it for a moment too
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-                break
-            except BlockingIOError:
-                time.sleep(patience)
-        else:
-            raise Busy(f"{folder}: another process is working on this run; wait for it or stop it.")
-        yield
-
-
-def is_locked(folder: Path) -> bool:
-    """Return whether some process has the lock of a folder now.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder, perhaps shared with other machines.
-
-    Returns
-    -------
-    bool
-        False also if the folder cannot be read.
-    """
-    try:
-        with (folder / ".lock").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -9,8 +9,9 @@ from typing import Any
 
 from placecell.config.labels import flatten
 from placecell.errors import InputError
-from placecell.store import files
-from placecell.store.run_set import RunSet, current_status, read_runs
+from placecell.registry import ENCODINGS, TASKS
+from placecell.store import files, locks
+from placecell.store.run_set import RunSet, current_status, problem_of, read_runs
 from placecell.store.runs import RunResult, load_result, read_status
 from placecell.store.table import Table
 
@@ -23,11 +24,8 @@ FIRST = (
     "seconds",
     "seed",
 )  # then the rest, as in the alphabet
-READ = (
-    "status.json",
-    "metrics.csv",
-    "config.toml",
-)  # an index entry holds while these are unchanged
+# an index entry is valid while these are unchanged
+READ = ("status.json", "metrics.csv", "config.toml", "weights.safetensors", "snapshots.safetensors")
 
 
 @dataclass(frozen=True)
@@ -90,16 +88,21 @@ class Store:
             settings.
         """
         known = self._read_index()
+        names = {*TASKS.names()}, {*ENCODINGS.names()}
         index = {}
         for folder in self.folders():
             stamp, entry = _stamp(folder), known.get(folder.name)
-            if not isinstance(entry, dict) or entry.get("stamp") != stamp:
+            if (
+                not isinstance(entry, dict)
+                or entry.get("stamp") != stamp
+                or not _usable(entry["row"], *names)
+            ):
                 entry = {"stamp": stamp, "row": _row(folder)}
             index[folder.name] = entry
         if index != known or any(self.folder.glob(files.STAGED)):
             # a store that is only readable has no index, or an old one; if another process
             # writes it, that will do
-            with contextlib.suppress(InputError), files.lock(self.folder):
+            with contextlib.suppress(InputError), locks.lock(self.folder):
                 files.remove_left_over(self.folder)
                 files.write_json(self.folder / "index.json", index)
         return [_row_now(self.folder, entry["row"]) for entry in index.values()]
@@ -109,11 +112,14 @@ class Store:
         return Table.from_rows(self.rows())
 
     def points(self) -> Table:
-        """Every measurement as a table, with one row for each: run, step, split, name and value."""
+        """Every measurement as a table, with one row for each: run, step, split, name and value.
+
+        Runs that cannot be read are left out; `rows` says which and why.
+        """
         return Table.from_rows(
-            {"run": folder.name, **row._asdict()}
-            for folder in self.folders()
-            for row in load_result(folder).rows
+            {"run": result.folder.name, **row._asdict()}
+            for result in read_runs(self.folders())[0]
+            for row in result.rows
         )
 
     def _read_index(self) -> dict[str, Any]:
@@ -146,11 +152,19 @@ def _stamp(folder: Path) -> list[list[int]]:
     return [[one.st_mtime_ns, one.st_size, one.st_ino] if one else [] for one in stats]
 
 
+def _usable(row: dict[str, Any], tasks: set[str], encodings: set[str]) -> bool:
+    """Whether a row of the index is still true; plugins that are loaded now may change that."""
+    return row.get("task") in tasks and row.get("encoding.name") in encodings
+
+
 def _row(folder: Path) -> dict[str, Any]:
     try:
         result, message = load_result(folder), read_status(folder).get("message", "")
+        problem = problem_of(result)
     except InputError as error:
-        return {"name": folder.name, "status": "unreadable", "message": str(error)}
+        problem = str(error)
+    if problem:
+        return {"name": folder.name, "status": "unreadable", "message": problem}
     last = {f"{r.split}/{r.name}": r.value for r in result.rows}
     facts = {"name": folder.name, "status": result.status, "message": message, "steps": result.step}
     return files.finite({**facts, "seconds": result.seconds, **last, **flatten(result.config)})

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from placecell.errors import InputError
-from placecell.store import files
-from placecell.store.runs import RunResult, load_result, read_status
+from placecell.registry import ENCODINGS
+from placecell.store import files, locks
+from placecell.store.runs import RunResult, load_result, not_known, read_status
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunResult], dict[str, str]]
     for folder in folders:
         try:
             result = load_result(folder)
-            wrong = lacking(result)
+            wrong = problem_of(result)
         except InputError as error:
             wrong = str(error)
         if wrong:
@@ -93,8 +94,8 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunResult], dict[str, str]]
     return results, unreadable
 
 
-def lacking(result: RunResult) -> str:
-    """Return what a run that is done should have and has not.
+def problem_of(result: RunResult) -> str:
+    """Return why a run that was read from its folder cannot be analysed.
 
     Parameters
     ----------
@@ -104,19 +105,26 @@ def lacking(result: RunResult) -> str:
     Returns
     -------
     str
-        One sentence; empty if the run is whole or not done.
+        One sentence: its encoding is not known, metrics or weights are missing or cut off. Empty if
+        there is no problem.
     """
-    if result.status != "done":
-        return ""
-    last = max((row.step for row in result.rows), default=None)
-    if last != result.step:
-        measured = (
-            "nothing was measured" if last is None else f"the last measurement is of step {last}"
-        )
-        path = result.folder / "metrics.csv"
-        return f"{path}: cut off; the run ended at step {result.step}, {measured}."
-    if not (result.folder / "weights.safetensors").exists():
-        return f"{result.folder}: the weights are missing (weights.safetensors)."
+    encoding, folder = result.config.encoding.name, result.folder
+    if encoding not in ENCODINGS.names():
+        return str(not_known(folder, ENCODINGS.kind, encoding))
+    if result.status == "done":
+        last = max((row.step for row in result.rows), default=None)
+        if last != result.step:
+            ended = f"the run ended at step {result.step}"
+            none, some = "nothing was measured", f"the last measurement is of step {last}"
+            return f"{folder / 'metrics.csv'}: cut off; {ended}, {none if last is None else some}."
+        if not (folder / "weights.safetensors").exists():
+            return f"{folder}: the weights are missing (weights.safetensors)."
+    try:
+        for path in (folder / "weights.safetensors", folder / "snapshots.safetensors"):
+            if path.exists():
+                files.check_tensors(path)
+    except InputError as error:
+        return str(error)
     return ""
 
 
@@ -135,7 +143,7 @@ def current_status(folder: Path, status: str) -> str:
     str
         `stopped` for a run that says `running` and that no process works on; else the same.
     """
-    return "stopped" if status == "running" and not files.is_locked(folder) else status
+    return "stopped" if status == "running" and not locks.is_locked(folder) else status
 
 
 def message_of(result: RunResult) -> str:

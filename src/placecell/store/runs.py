@@ -14,7 +14,7 @@ from placecell.config.run import RunConfig, read_toml
 from placecell.config.values import check_value
 from placecell.errors import InputError
 from placecell.registry import HOW_TO_LOAD, NO_MODULE, TASKS
-from placecell.store import files
+from placecell.store import files, locks
 
 Status = Literal["running", "done", "diverged", "interrupted", "failed"]
 
@@ -140,7 +140,7 @@ def mark_failed(folder: Path, message: str) -> None:
     message : str
         Why.
     """
-    with contextlib.suppress(InputError), files.lock(folder):
+    with contextlib.suppress(InputError), locks.lock(folder):
         if not finished(folder):
             before = read_status(folder)
             write_status(folder, "failed", before["step"], before["seconds"], message)

@@ -19,7 +19,7 @@ from placecell.errors import InputError
 from placecell.model import Transformer, build_model, resolve
 from placecell.registry import ENCODINGS, sources
 from placecell.seeds import torch_stream
-from placecell.store import files
+from placecell.store import files, locks
 from placecell.store.runs import (
     RunResult,
     finished,
@@ -181,7 +181,7 @@ def run(
     splits = splits or task.splits()
     check_splits(task, splits)
     files.make_folder(folder)
-    with files.lock(folder):
+    with locks.lock(folder):
         if finished(folder):  # by another process, in the meantime
             return reuse(folder)
         files.remove_left_over(folder)

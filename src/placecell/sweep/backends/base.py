@@ -15,7 +15,7 @@ from typing import Any, Self
 import torch
 
 from placecell.config import RunConfig
-from placecell.store.files import Busy as LockedError
+from placecell.store.locks import Busy as LockedError
 from placecell.store.runs import RunResult
 from placecell.tasks.base import Examples, Task
 from placecell.train.device import environment, pick_device

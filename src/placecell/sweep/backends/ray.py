@@ -21,7 +21,7 @@ import torch
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.registry import outside, register_outside
-from placecell.store import files
+from placecell.store import files, locks
 from placecell.store.runs import finished, reuse
 from placecell.sweep.backends.base import (
     Backend,
@@ -177,7 +177,7 @@ class OnRay(Backend):
         with contextlib.ExitStack() as lock:
             try:
                 files.make_folder(folder)
-                lock.enter_context(files.lock(folder))
+                lock.enter_context(locks.lock(folder))
                 if finished(folder):  # by another process, in the meantime
                     self.events.append(Ended(config.name, reuse(folder)))
                     return
@@ -187,7 +187,7 @@ class OnRay(Backend):
                     for path in wanted
                     if path.exists()
                 }
-            except files.Busy:
+            except locks.Busy:
                 self.events.append(Busy(config.name))
             except (InputError, OSError) as error:
                 self.events.append(Ended(config.name, None, f"{type(error).__name__}: {error}"))
