@@ -61,8 +61,8 @@ def cli(capsys, tmp_path: Path, monkeypatch):
             code = call(list(argv))
         except SystemExit as exit:  # argparse, after --help
             code = int(exit.code or 0)
-        found = capsys.readouterr()
-        return code, found.out, found.err
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return run
 
@@ -143,11 +143,11 @@ def test_list(cli) -> None:
 def test_list_as_json(cli) -> None:
     for argv in (["list", "--json"], ["--json", "list"]):
         code, out, _ = cli(*argv)
-        found = json.loads(out)
+        content = json.loads(out)
         assert code == 0
-        assert set(found["encodings"]) == set(encodings.available())
-        assert set(found["tasks"]) == set(tasks.available())
-        assert all(about for section in found.values() for about in section.values())
+        assert set(content["encodings"]) == set(encodings.available())
+        assert set(content["tasks"]) == set(tasks.available())
+        assert all(about for section in content.values() for about in section.values())
 
 
 def test_run_and_run_again(cli, tmp_path: Path) -> None:
@@ -169,13 +169,13 @@ def test_run_and_run_again(cli, tmp_path: Path) -> None:
 def test_run_as_json(cli, tmp_path: Path) -> None:
     code, out, err = cli("--json", *RUN, "--sigma", "0.3", "--encoding", "learnable")
     assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert found["status"] == "done"
-    assert found["step"] == 6
-    assert not found["reused"]
-    assert Path(tmp_path, found["folder"]).is_dir()
-    assert found["folder"] == str(Path("runs", found["name"]))
-    assert 0 <= found["metrics"]["test/accuracy"] <= 1
+    content = json.loads(out)
+    assert content["status"] == "done"
+    assert content["step"] == 6
+    assert not content["reused"]
+    assert Path(tmp_path, content["folder"]).is_dir()
+    assert content["folder"] == str(Path("runs", content["name"]))
+    assert 0 <= content["metrics"]["test/accuracy"] <= 1
 
 
 def test_global_flags_stand_before_or_after_the_verb(cli, tmp_path: Path) -> None:
@@ -208,9 +208,9 @@ def test_order_of_flags_does_not_matter(cli) -> None:
 def test_a_diverged_run_is_reported(cli) -> None:
     for reused in (False, True):
         code, out, err = cli(*RUN, "--optimizer", "sgd", "--lr", "1e30", "--json")
-        found = json.loads(out)
-        assert (code, found["status"], found["reused"]) == (1, "diverged", reused)
-        assert found["metrics"]["train/loss"] is None
+        content = json.loads(out)
+        assert (code, content["status"], content["reused"]) == (1, "diverged", reused)
+        assert content["metrics"]["train/loss"] is None
         assert "not finite" in err
     assert cli(*RUN, "--optimizer", "sgd", "--lr", "1e30")[0] == 1
 
@@ -245,9 +245,9 @@ def test_control_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
 
     again = outside(*argv, "--json", cwd=tmp_path)
     assert (again.returncode, again.stderr) == (0, "")
-    found = json.loads(again.stdout)
-    assert (found["status"], found["step"], found["reused"]) == ("done", 400, False)
-    assert Path(tmp_path, found["folder"]) == folder
+    content = json.loads(again.stdout)
+    assert (content["status"], content["step"], content["reused"]) == ("done", 400, False)
+    assert Path(tmp_path, content["folder"]) == folder
     rows = (folder / "metrics.csv").read_text().splitlines()
     assert len(rows) == len(set(rows))
     assert rows[1].startswith("0,train,loss")
@@ -471,10 +471,10 @@ def test_too_little_memory_is_one_sentence(cli, monkeypatch, error: Exception, c
         raise error
 
     monkeypatch.setattr("placecell.train.make_task", full)
-    found = cli(*RUN)
-    assert found[:2] == (code, "")
-    assert found[2].startswith("placecell: out of memory")
-    assert found[2].count("\n") == 1
+    outcome = cli(*RUN)
+    assert outcome[:2] == (code, "")
+    assert outcome[2].startswith("placecell: out of memory")
+    assert outcome[2].count("\n") == 1
     error.args = ("another error",)
     if isinstance(error, RuntimeError):
         with pytest.raises(RuntimeError, match="another error"):
@@ -516,12 +516,12 @@ def test_the_parts_of_the_package_are_found_without_importing_each() -> None:
 
 
 def test_evaluate(cli, tmp_path: Path) -> None:
-    found = [json.loads(cli(*RUN, "--seed", seed, "--json")[1]) for seed in "01"]
-    folders = [one["folder"] for one in found]
+    content = [json.loads(cli(*RUN, "--seed", seed, "--json")[1]) for seed in "01"]
+    folders = [one["folder"] for one in content]
     code, out, _ = cli("evaluate", *folders, "--json")
     lines = [json.loads(line) for line in out.splitlines()]
     assert (code, [line["run"] for line in lines]) == (0, folders)
-    for one, line in zip(found, lines, strict=True):
+    for one, line in zip(content, lines, strict=True):
         assert line["metrics"]["test/accuracy"] == one["metrics"]["test/accuracy"]
     assert "JSON lines" in " ".join(cli("evaluate", "--help")[1].split())
     for verb in (["evaluate", *folders], ["analyse", "runs"]):

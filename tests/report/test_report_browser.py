@@ -280,7 +280,8 @@ def test_every_control_has_a_name_and_can_be_reached_by_keyboard(opened: Any) ->
     assert nameless == []
     assert (
         page.evaluate(
-            'document.querySelectorAll(\'[tabindex]:not([tabindex="0"]):not([tabindex="-1"])\').length'
+            "document.querySelectorAll("
+            '\'[tabindex]:not([tabindex="0"]):not([tabindex="-1"])\').length'
         )
         == 0
     )
@@ -407,9 +408,9 @@ def test_a_page_of_unfinished_runs_draws_too(tab: New, copy: Path, tmp_path: Pat
 
 
 def test_a_page_without_sigma_draws_too(tab: New, store: Path, tmp_path: Path, known: Any) -> None:
-    found = Store(store).run_set()
+    run_set = Store(store).run_set()
     fixed = replace(
-        found, results=[r for r in found.results if r.config.encoding.name == "sinusoidal"]
+        run_set, results=[r for r in run_set.results if r.config.encoding.name == "sinusoidal"]
     )
     one = tab()
     opened = one.open(build_page(fixed, known=known).write(tmp_path / "fixed.html"))

@@ -46,8 +46,8 @@ def quick_measures(known: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def outcome(capsys: Any, *argv: str) -> tuple[int, str, str]:
     capsys.readouterr()
     code = call(list(argv))
-    found = capsys.readouterr()
-    return code, found.out, found.err
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
 
 
 def test_report_writes_the_page_and_prints_its_path(
@@ -127,8 +127,8 @@ def test_figures_of_fixed_encodings_only(store: Path, known: Any) -> None:
     from placecell.study.summary import measure
 
     fixed = [r for r in Store(store).run_set().results if r.config.encoding.name == "sinusoidal"]
-    found = paper_panels(measure(fixed, "x", known=known))
-    assert set(found) == {"headline", "maps", "similarity", "attention", "training"}
+    measured_again = paper_panels(measure(fixed, "x", known=known))
+    assert set(measured_again) == {"headline", "maps", "similarity", "attention", "training"}
 
 
 def test_run_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:
@@ -137,8 +137,8 @@ def test_run_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:
     assert code == 0
     assert out.splitlines()[-1].startswith("diagnosis: memorising: training 1.000")
     assert "Try: a smaller --sigma." in out
-    found = json.loads(outcome(capsys, *argv, "--json")[1])
-    assert found["diagnosis"]["name"] == "memorising"
+    content = json.loads(outcome(capsys, *argv, "--json")[1])
+    assert content["diagnosis"]["name"] == "memorising"
 
 
 def test_sweep_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:

@@ -27,47 +27,47 @@ MANY = {"n_train": 400, "batch_size": 200, "eval_train": 200}
 
 def test_memorising(tiny_run: Make) -> None:
     result = tiny_run(**FEW, sigma=2, steps=150, eval_every=15)
-    found = diagnose_result(result)
-    assert found.name == "memorising"
-    assert "--sigma" in found.advice
+    diagnosis = diagnose_result(result)
+    assert diagnosis.name == "memorising"
+    assert "--sigma" in diagnosis.advice
     assert result.final("train", "accuracy") == 1.0
-    assert f"{result.final('test', 'accuracy'):.3f}" in found.seen
+    assert f"{result.final('test', 'accuracy'):.3f}" in diagnosis.seen
 
 
 @pytest.mark.parametrize(
     "settings", [{"lr": 3e-4}, {"lr": 1e-2, "optimizer": "sgd"}], ids=["adam", "sgd"]
 )
 def test_stalling(tiny_run: Make, settings: dict[str, object]) -> None:
-    found = diagnose_result(tiny_run(**MANY, **settings, sigma=1e-3, steps=80, eval_every=8))
-    assert found.name == "stalling"
-    assert "larger --sigma" in found.advice
+    diagnosis = diagnose_result(tiny_run(**MANY, **settings, sigma=1e-3, steps=80, eval_every=8))
+    assert diagnosis.name == "stalling"
+    assert "larger --sigma" in diagnosis.advice
 
 
 def test_a_large_table_that_stalls_is_not_told_to_grow(tiny_run: Make) -> None:
-    found = diagnose_result(tiny_run(**MANY, sigma=3, lr=1e-4, steps=40, eval_every=4))
-    assert found.name == "stalling"
-    assert "larger --sigma" not in found.advice
-    assert "smaller --sigma" in found.advice
+    diagnosis = diagnose_result(tiny_run(**MANY, sigma=3, lr=1e-4, steps=40, eval_every=4))
+    assert diagnosis.name == "stalling"
+    assert "larger --sigma" not in diagnosis.advice
+    assert "smaller --sigma" in diagnosis.advice
 
 
 def test_not_converged_and_still_falling(tiny_run: Make) -> None:
-    found = diagnose_result(tiny_run(**FEW, sigma=0.2, steps=30, eval_every=3))
-    assert found.name == "not converged"
-    assert "--steps" in found.advice
+    diagnosis = diagnose_result(tiny_run(**FEW, sigma=0.2, steps=30, eval_every=3))
+    assert diagnosis.name == "not converged"
+    assert "--steps" in diagnosis.advice
 
 
 def test_not_converged_and_flat(tiny_run: Make) -> None:
-    found = diagnose_result(tiny_run(**MANY, encoding="nope", lr=1e-3, steps=60, eval_every=6))
-    assert found.name == "not converged"
-    assert "--steps" not in found.advice
-    assert "encoding" in found.advice
+    diagnosis = diagnose_result(tiny_run(**MANY, encoding="nope", lr=1e-3, steps=60, eval_every=6))
+    assert diagnosis.name == "not converged"
+    assert "--steps" not in diagnosis.advice
+    assert "encoding" in diagnosis.advice
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_diverged(tiny_run: Make) -> None:
-    found = diagnose_result(tiny_run(**FEW | {"lr": 1e6}, optimizer="sgd", sigma=0.2))
-    assert found.name == "diverged"
-    assert "--lr" in found.advice
+    diagnosis = diagnose_result(tiny_run(**FEW | {"lr": 1e6}, optimizer="sgd", sigma=0.2))
+    assert diagnosis.name == "diverged"
+    assert "--lr" in diagnosis.advice
 
 
 def test_attention_that_does_not_follow_positions_needs_other_seeds_to_be_seen(
@@ -95,10 +95,10 @@ def test_learned(tiny_run: Make) -> None:
         r._replace(value=0.97) if (r.split, r.name) == ("test", "accuracy") else r
         for r in result.rows
     )
-    found = diagnose_result(replace(result, rows=rows))
-    assert found.name == "learned"
-    assert found.healthy
-    assert lines([("x", found)]) == []
+    diagnosis = diagnose_result(replace(result, rows=rows))
+    assert diagnosis.name == "learned"
+    assert diagnosis.healthy
+    assert lines([("x", diagnosis)]) == []
 
 
 def test_runs_without_snapshots_and_gradients_are_diagnosed_too(tiny_run: Make) -> None:
@@ -120,9 +120,9 @@ def test_runs_that_have_not_ended_say_so(tiny_run: Make) -> None:
 
     result = tiny_run()
     for status in ("running", "interrupted", "failed"):
-        found = diagnose_result(replace(result, status=status))
-        assert found.name == status
-        assert found.advice
+        diagnosis = diagnose_result(replace(result, status=status))
+        assert diagnosis.name == status
+        assert diagnosis.advice
 
 
 def test_no_better_than_the_mean(tmp_path: Path) -> None:
@@ -138,13 +138,13 @@ def test_no_better_than_the_mean(tmp_path: Path) -> None:
         }
     )
     result = run(config, tmp_path)
-    found = diagnose_result(result)
-    assert found.name == "no better than the mean"
-    assert [one for _, one in diagnose_results([result], [])] == [found]
+    diagnosis = diagnose_result(result)
+    assert diagnosis.name == "no better than the mean"
+    assert [one for _, one in diagnose_results([result], [])] == [diagnosis]
     summary = summarise(tmp_path)
-    assert diagnose_summary(summary.runs, summary.baseline_headlines()) == [found]
+    assert diagnose_summary(summary.runs, summary.baseline_headlines()) == [diagnosis]
     guess = error_of_mean(summary.task)
-    assert f"guessing the mean has {guess:.3f}" in found.seen
+    assert f"guessing the mean has {guess:.3f}" in diagnosis.seen
     assert guess == pytest.approx(summary.baselines["mean"]["test/mse"], rel=0.01)
 
 
@@ -153,14 +153,14 @@ def test_scores_are_not_compared_with_a_mean(tiny_run: Make) -> None:
 
 
 def test_a_run_within_its_warm_up(tiny_run: Make) -> None:
-    found = diagnose_result(tiny_run(**FEW, sigma=0.2, steps=20, eval_every=5, warmup=20))
-    assert found.name == "warm-up not over"
+    diagnosis = diagnose_result(tiny_run(**FEW, sigma=0.2, steps=20, eval_every=5, warmup=20))
+    assert diagnosis.name == "warm-up not over"
 
 
 def test_a_run_evaluated_twice(tiny_run: Make) -> None:
-    found = diagnose_result(tiny_run(**MANY, encoding="nope", lr=1e-3, steps=20, eval_every=20))
-    assert found.name == "not converged"
-    assert "--eval-every" in found.advice
+    diagnosis = diagnose_result(tiny_run(**MANY, encoding="nope", lr=1e-3, steps=20, eval_every=20))
+    assert diagnosis.name == "not converged"
+    assert "--eval-every" in diagnosis.advice
 
 
 def test_thresholds_are_written_down() -> None:

@@ -86,8 +86,8 @@ def write(
 
 def lazy(page: Page) -> str:
     """The section as the page has it; empty if it has none."""
-    found = re.search(r'<section id="lazy".*?</section>', page.html, re.DOTALL)
-    return found[0] if found else ""
+    match = re.search(r'<section id="lazy".*?</section>', page.html, re.DOTALL)
+    return match[0] if match else ""
 
 
 def notes(html: str) -> list[str]:
@@ -175,7 +175,7 @@ def test_nothing_measured_no_section(copy: Path, built: Callable[[], Page]) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "no column label"),
         ("label,measure\na,b\n", "no column label_without_sigma, encoding, sigma, block, step, "),
@@ -200,13 +200,13 @@ def test_nothing_measured_no_section(copy: Path, built: Callable[[], Page]) -> N
     ],
 )
 def test_a_broken_file_is_a_note(
-    copy: Path, built: Callable[[], Page], text: str, told: str
+    copy: Path, built: Callable[[], Page], text: str, message: str
 ) -> None:
     path = write(copy, {}, text)
     page = built()
     assert lazy(page) == ""
     [note] = notes(page.html)
-    assert note.startswith(f"{path}: cannot be shown ({told}")
+    assert note.startswith(f"{path}: cannot be shown ({message}")
     assert note.endswith(f"; run `placecell analyse {copy} --lazy-rich` again.")
 
 

@@ -26,9 +26,9 @@ def ask(port: int, path: str, host: str | None = None) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers={"Host": host or f"127.0.0.1:{port}"})
     answer = connection.getresponse()
-    found = answer.status, answer.read()
+    reply = answer.status, answer.read()
     connection.close()
-    return found
+    return reply
 
 
 @pytest.fixture
@@ -89,17 +89,17 @@ def test_each_run_is_measured_once(
 ) -> None:
     from placecell.study import summary
 
-    looked: list[str] = []
-    real = summary.look
+    measured: list[str] = []
+    real = summary.read_run
     monkeypatch.setattr(
-        summary, "look", lambda r, *rest: (looked.append(r.config.name), real(r, *rest))[1]
+        summary, "read_run", lambda r, *rest: (measured.append(r.config.name), real(r, *rest))[1]
     )
     live, _ = served
     for count in (1, 3, 4):
         growing(count)
         live.page()
         live.page()
-    assert len(looked) == len(set(looked)) == 4
+    assert len(measured) == len(set(measured)) == 4
 
 
 def test_a_folder_that_is_empty_or_not_there_yet_is_waited_for(

@@ -27,18 +27,18 @@ from placecell.store import RunSet, Store, files
 from placecell.study.findings import as_text, sweep_facts
 from placecell.study.known import known_measures
 from placecell.study.records import RunSummary, Summary
-from placecell.study.summary import look, map_sample, measure
+from placecell.study.summary import map_sample, measure, read_run
 from placecell.sweep import grid
 from placecell.train import Row, RunResult, load_snapshots
 
 
-def told(page: Page) -> dict[str, Any]:
+def embedded(page: Page) -> dict[str, Any]:
     """The data inside the page."""
-    found = re.search(
+    match = re.search(
         r'<script type="application/json" id="data">(.*?)</script>', page.html, re.DOTALL
     )
-    assert found is not None
-    data: dict[str, Any] = json.loads(found[1])
+    assert match is not None
+    data: dict[str, Any] = json.loads(match[1])
     return data
 
 
@@ -104,7 +104,7 @@ def _plotly() -> str:
 
 
 def test_the_page_is_at_most_6_megabytes_beside_its_data(page: Page) -> None:
-    data = len(json.dumps(told(page)).encode())
+    data = len(json.dumps(embedded(page)).encode())
     assert len(page.html.encode()) - data < 6_000_000
 
 
@@ -164,7 +164,7 @@ def test_packed_tables_are_the_snapshots(page: Page, summary: Summary) -> None:
     """What the page shows at every step is what the run kept, to the precision of 16 bits."""
     import base64
 
-    packed = {(run["label"], run["seed"]): run for run in told(page)["tables"]["runs"]}
+    packed = {(run["label"], run["seed"]): run for run in embedded(page)["tables"]["runs"]}
     above = np.triu_indices(16, 1)
     for run in summary.runs:
         kept = load_snapshots(run.result.folder)
@@ -178,7 +178,7 @@ def test_packed_tables_are_the_snapshots(page: Page, summary: Summary) -> None:
             rows = kept[step].double().numpy()
             rows = rows - rows.mean(0)
             np.testing.assert_allclose(values, _cosines(rows)[above], atol=4e-5)
-    maps = {(run["label"], run["seed"]): run for run in told(page)["attention"]["runs"]}
+    maps = {(run["label"], run["seed"]): run for run in embedded(page)["attention"]["runs"]}
     for run in summary.runs:
         raw = (
             np.frombuffer(base64.b64decode(maps[run.label, run.result.config.seed]["maps"]), "<i2")
@@ -205,11 +205,11 @@ def test_a_large_store_shows_fewer_seeds_of_every_configuration(summary: Summary
 def test_settings_in_the_page_make_the_same_runs_again(
     page: Page, store: Path, tmp_path: Path
 ) -> None:
-    found = re.search(r'<pre tabindex="0" id="sweep-toml"><code>(.*?)</code>', page.html, re.DOTALL)
-    assert found is not None
+    match = re.search(r'<pre tabindex="0" id="sweep-toml"><code>(.*?)</code>', page.html, re.DOTALL)
+    assert match is not None
     import html
 
-    (tmp_path / "sweep.toml").write_text(html.unescape(found[1]))
+    (tmp_path / "sweep.toml").write_text(html.unescape(match[1]))
     values = read_toml(tmp_path / "sweep.toml")
     plan = values.pop("sweep")
     configs = grid(RunConfig.from_dict(values), plan["grid"], {}, plan["seeds"])
@@ -231,18 +231,18 @@ def test_settings_in_the_page_make_the_same_runs_again(
     ],
 )
 def test_the_headline_sentence(summary: Summary, scores: dict[str, float], says: str) -> None:
-    found = sentences.headline(scored(summary, scores))
-    assert says in found
-    assert f"{max(scores.values()):.2f}" in found
-    assert "sinusoidal reaches" in found
+    sentence = sentences.headline(scored(summary, scores))
+    assert says in sentence
+    assert f"{max(scores.values()):.2f}" in sentence
+    assert "sinusoidal reaches" in sentence
 
 
 def test_the_headline_sentence_of_an_error(
     summary: Summary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(summary.task), "headline_lower_is_better", True)
-    found = sentences.headline(scored(summary, {SMALL: 0.6, MIDDLE: 0.2, LARGE: 0.7}))
-    assert found.startswith(
+    sentence = sentences.headline(scored(summary, {SMALL: 0.6, MIDDLE: 0.2, LARGE: 0.7}))
+    assert sentence.startswith(
         "A U (an error, so less is better): test accuracy is best at σ = 0.5 (0.20"
     )
     none = sentences.headline(scored(summary, {SMALL: 0.2, MIDDLE: 0.6, LARGE: 0.7}))
@@ -320,18 +320,18 @@ def test_the_sentence_on_agreement(summary: Summary, values: tuple[float, ...], 
     ordered = scored(summary, {SMALL: 0.9, MIDDLE: 0.8, LARGE: 0.1})
     measured = dict(zip((SMALL, MIDDLE, LARGE), values, strict=True))
     for name, other in (("attention/relation", says), ("table/procrustes", None)):
-        found = sentences.agreement(scored(ordered, measured, name), name, "measure")
+        sentence = sentences.agreement(scored(ordered, measured, name), name, "measure")
         if other is None:  # a distance: less is better, so the same numbers mean the opposite
-            assert says not in found
+            assert says not in sentence
         else:
-            assert other in found
+            assert other in sentence
 
 
 def test_the_sentence_on_training(summary: Summary) -> None:
     pairs = [(r.label, r.result) for r in summary.runs]
-    found = sentences.training(pairs, "accuracy", "accuracy")
+    sentence = sentences.training(pairs, "accuracy", "accuracy")
     whole = sum(r.result.final("train", "accuracy") == 1 for r in summary.runs)
-    assert found.startswith(f"{whole} of {len(pairs)} runs end with every training sample right")
+    assert sentence.startswith(f"{whole} of {len(pairs)} runs end with every training sample right")
     perfect = [(n, replace(r, rows=tuple(x._replace(value=1.0) for x in r.rows))) for n, r in pairs]
     assert sentences.training(perfect, "accuracy", "accuracy").startswith(
         f"{len(pairs)} of {len(pairs)}"
@@ -369,7 +369,7 @@ def test_runs_that_kept_no_tables_still_give_a_page(copy: Path, known: Known) ->
     page = build_page(Store(copy).run_set(), known=known)
     assert 'id="tables-step"' not in page.html
     assert "no slider over steps" in page.html
-    assert all(len(run["steps"]) == 1 for run in told(page)["tables"]["runs"])
+    assert all(len(run["steps"]) == 1 for run in embedded(page)["tables"]["runs"])
     assert "table_gradient" not in page.panels["training"].choices["metrics"]
 
 
@@ -417,7 +417,7 @@ def test_failed_diverged_running_and_interrupted_runs_are_listed(copy: Path, kno
 
 
 def _diagnoses(page: Page) -> list[dict[str, Any]]:
-    columns = told(page)["grids"]["diagnosis"]["columns"]
+    columns = embedded(page)["grids"]["diagnosis"]["columns"]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -427,9 +427,9 @@ def test_a_truncated_metrics_file_hides_one_run_only(copy: Path, cut: float, kno
     text = path.read_text()
     kept = text[: int(len(text) * cut)]
     path.write_text(kept[: kept.rindex(",")])  # in the middle of a line, whatever its length
-    found = Store(copy).run_set()
-    assert len(found.results) == 7
-    page = build_page(found, known=known)
+    run_set = Store(copy).run_set()
+    assert len(run_set.results) == 7
+    page = build_page(run_set, known=known)
     assert "not a metrics file" in page.html
     assert "1 run could not be read; see the runs below." in page.html
 
@@ -442,13 +442,13 @@ def test_metrics_and_weights_that_are_not_whole_are_noticed(copy: Path, known: K
     )
     (second / "metrics.csv").write_text("")
     (third / "weights.safetensors").unlink()
-    found = Store(copy).run_set()
-    assert len(found.results) == 5
-    assert "ended at step 24, the last measurement is of step 18" in found.unreadable[first.name]
-    assert "metrics.csv: not a metrics file" in found.unreadable[second.name]
-    assert "weights" in found.unreadable[third.name]
+    run_set = Store(copy).run_set()
+    assert len(run_set.results) == 5
+    assert "ended at step 24, the last measurement is of step 18" in run_set.unreadable[first.name]
+    assert "metrics.csv: not a metrics file" in run_set.unreadable[second.name]
+    assert "weights" in run_set.unreadable[third.name]
     assert (
-        build_page(found, known=known).html.count('<span class="mark ill">unreadable</span>') == 3
+        build_page(run_set, known=known).html.count('<span class="mark ill">unreadable</span>') == 3
     )
 
 
@@ -511,8 +511,8 @@ def test_what_analyse_measured_is_taken_over(copy: Path) -> None:
             assert a.values[name] == pytest.approx(b.values[name], nan_ok=True), name
     name = next(iter(known))
     changed = {name: known[name] | {"table/relation": 0.123}}
-    found = measure(Store(copy).run_set().results, "x", known=changed)
-    assert [r.values["table/relation"] for r in found.runs if r.result.config.name == name] == [
+    run_set = measure(Store(copy).run_set().results, "x", known=changed)
+    assert [r.values["table/relation"] for r in run_set.runs if r.result.config.name == name] == [
         0.123
     ]
     shutil.rmtree(copy / "analysis")
@@ -528,9 +528,11 @@ def test_converged_is_explained_as_it_is_counted(summary: Summary) -> None:
         ("test", "accuracy"): [0.3] * 3,
     }
     rows = tuple(
-        Row(step, *key, value) for key, found in values.items() for step, value in enumerate(found)
+        Row(step, *key, value)
+        for key, by_step in values.items()
+        for step, value in enumerate(by_step)
     )
-    one = look(replace(learned, rows=rows), summary.task, map_sample(summary.task))
+    one = read_run(replace(learned, rows=rows), summary.task, map_sample(summary.task))
     assert one.values["converged"] == 0
     text = as_text(sweep_facts(replace(summary, runs=[replace(one, label=SMALL)])))
     assert "(every training sample scored is right, and the loss has stopped changing)" in text
@@ -561,8 +563,8 @@ def test_report_is_a_function_and_a_module(
     assert '<h1 id="what-h">My sweep</h1>' in page.html
     results: list[RunResult] = Store(store).run_set().results
     again = placecell.report(results[:2], title="My sweep")
-    assert len(told(again)["tables"]["runs"]) == 2
-    assert told(again)["tables"]["runs"][0] in told(page)["tables"]["runs"]
+    assert len(embedded(again)["tables"]["runs"]) == 2
+    assert embedded(again)["tables"]["runs"][0] in embedded(page)["tables"]["runs"]
     assert placecell.report.summarise(store).labels == page.summary.labels
     frame = again._repr_html_()
     assert frame.startswith('<iframe srcdoc="&lt;!doctype html')

@@ -187,7 +187,7 @@ def test_a_transplant_returns_what_the_command_prints(
     argv = ["transplant", "latin_square", *FLAGS, "--seeds", str(seeds), "--workers", "0"]
     argv += ["--small", "0.2", "--large", "1.5", "--out", str(tmp_path / "command")]
     text = printed(capsys, *argv)
-    told = json.loads(printed(capsys, *argv, "--json"))
+    content = json.loads(printed(capsys, *argv, "--json"))
     name = next(path.name for path in (tmp_path / "command").iterdir() if path.is_dir())
     base = RunConfig.from_toml(tmp_path / "command" / name / "config.toml")
     base = replace(base, weights_seed=None, donor=None, donor_change=None)
@@ -202,7 +202,7 @@ def test_a_transplant_returns_what_the_command_prints(
         on_round=lambda name, outcomes: rounds.append(f"{name} {outcomes.counts}"),
     )
     assert text.endswith(str(transplant) + "\n")
-    assert told == files.finite(transplant.to_dict())
+    assert content == files.finite(transplant.to_dict())
     assert rounds == [f"donors {{'done': {2 * seeds}}}", f"receivers {{'done': {4 * seeds}}}"]
     frame = transplant.to_frame()
     assert len(frame) == 4 * seeds

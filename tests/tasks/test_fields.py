@@ -79,10 +79,10 @@ def test_the_model_answers_at_the_masked_tokens(task) -> None:
     )
     model = make_model(config, task)
     with torch.no_grad():
-        found = model(Inputs(test.tokens, task.positions, test.read)).outputs
+        predicted = model(Inputs(test.tokens, task.positions, test.read)).outputs
         whole = model(Inputs(test.tokens, task.positions)).outputs
-    assert found.shape == (40, 8, 1)
-    assert torch.allclose(found, whole.gather(1, test.read[..., None]), atol=1e-5)
+    assert predicted.shape == (40, 8, 1)
+    assert torch.allclose(predicted, whole.gather(1, test.read[..., None]), atol=1e-5)
 
 
 def test_without_positions_masked_tokens_cannot_be_told_apart(task) -> None:
@@ -91,29 +91,32 @@ def test_without_positions_masked_tokens_cannot_be_told_apart(task) -> None:
         {"width": 16, "encoding": "nope"}
     )
     with torch.no_grad():
-        found = make_model(config, task)(Inputs(test.tokens, task.positions, test.read)).outputs[
-            ..., 0
-        ]
-    assert torch.allclose(found, found[:, :1].expand_as(found), atol=1e-5)
+        predicted = make_model(config, task)(
+            Inputs(test.tokens, task.positions, test.read)
+        ).outputs[..., 0]
+    assert torch.allclose(predicted, predicted[:, :1].expand_as(predicted), atol=1e-5)
 
 
 def test_baselines_are_scored_as_the_model_is(task) -> None:
-    found = task.baselines()
-    assert {"mean", "ridge", "linear Gaussian"} <= found.keys()
-    assert found["linear Gaussian"]["test/mse"] < found["mean"]["test/mse"]
+    baselines = task.baselines()
+    assert {"mean", "ridge", "linear Gaussian"} <= baselines.keys()
+    assert baselines["linear Gaussian"]["test/mse"] < baselines["mean"]["test/mse"]
     test = task.splits()["test"]
     mean = task._fields["train"][0].mean(0)
     expected = ((torch.from_numpy(mean)[test.read] - test.targets) ** 2).mean()
-    assert found["mean"]["test/mse"] == pytest.approx(float(expected), rel=1e-5)
+    assert baselines["mean"]["test/mse"] == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_linear_tables_are_measured_as_learned_ones_are(task) -> None:
-    found = task.baselines()
-    rows = found["correlations of the training data, rows as a table"]
+    baselines = task.baselines()
+    rows = baselines["correlations of the training data, rows as a table"]
     assert rows["table/modularity"] == analysis.modularity(
         analysis.row_similarity(task.fc("train")), task.truth().labels["module"]
     )
-    assert rows["table/modularity"] > found["correlations of the training data"]["table/modularity"]
+    assert (
+        rows["table/modularity"]
+        > baselines["correlations of the training data"]["table/modularity"]
+    )
     table = np.random.default_rng(0).normal(size=(15, 4))
     maps = np.full((2, 15, 15), 1 / 15)
     measured = task.measure(Learned(table, table, maps), np.random.default_rng(0))

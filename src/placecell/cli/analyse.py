@@ -12,6 +12,7 @@ from placecell.errors import InputError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell analyse`."""
     about = "a folder of runs; with --lazy-rich several, or runs"
     parser.add_argument("runs", type=Path, nargs="+", metavar="FOLDER", help=about)
     about = (

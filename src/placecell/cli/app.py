@@ -65,6 +65,7 @@ class CommandParser(Parser):
         self._waiting: Command | None = command  # None when its options are there
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Add the command's options, then parse as argparse does."""
         command, self._waiting = self._waiting, None
         if command is not None:
             command.add_options(self)
@@ -148,9 +149,19 @@ def _complain(text: str) -> None:
 
 
 def load_plugins(argv: Sequence[str]) -> list[str]:
-    """Import every --plugin of `argv`, wherever it stands; return their modules' names.
+    """Import every --plugin, wherever it stands on the command line.
 
     This comes first, because commands, tasks and encodings of a plugin are options of the parser.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        The words after `placecell`.
+
+    Returns
+    -------
+    list of str
+        Names of the modules.
     """
     parser = Parser(prog="placecell", add_help=False)
     add_plugin(parser)
@@ -159,7 +170,13 @@ def load_plugins(argv: Sequence[str]) -> list[str]:
 
 
 def build_parser() -> tuple[Parser, dict[str, CommandParser]]:
-    """Return the parser, and that of each command, which gets its options when it is used."""
+    """Make the parser, and one for each command.
+
+    Returns
+    -------
+    tuple[Parser, dict[str, CommandParser]]
+        The parser, and those of the commands by name; these get their options when used.
+    """
     common: Any = Parser(add_help=False)
     add_everywhere(common)
     parser = Parser(prog="placecell", parents=[common], description=EXAMPLES)
@@ -179,7 +196,12 @@ def build_parser() -> tuple[Parser, dict[str, CommandParser]]:
 
 
 def all_commands() -> list[Command]:
-    """Return the commands of this folder and of the tasks, in the order of --help."""
+    """Return the commands of this folder and of the tasks, in the order of --help.
+
+    Returns
+    -------
+    list of Command
+    """
     *first, last = (importlib.import_module(f"placecell.cli.{name}").COMMAND for name in OWN)
     commands = [*first, *task_commands(), last]
     names = [command.name for command in commands]
@@ -190,5 +212,10 @@ def all_commands() -> list[Command]:
 
 
 def task_commands() -> list[Command]:
-    """Return the commands that tasks have: `COMMANDS` of the module `commands` in their folder."""
+    """Return the commands of tasks: `COMMANDS` of the module `commands` in their folder.
+
+    Returns
+    -------
+    list of Command
+    """
     return TASKS.commands()

@@ -15,8 +15,14 @@ if TYPE_CHECKING:
 def setup_torch(args: argparse.Namespace) -> torch.device:
     """Set the number of threads and return the device.
 
-    One thread is the default: it repeats bit for bit, and these models are too small to gain by
-    more. `args.threads` becomes a number.
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    torch.device
     """
     import torch
     from threadpoolctl import threadpool_limits
@@ -32,7 +38,13 @@ def setup_torch(args: argparse.Namespace) -> torch.device:
 
 
 def print_json(content: Any) -> None:
-    """Print one line of JSON. Numbers that JSON does not have become null."""
+    """Print one line of JSON. Numbers that JSON does not have become null.
+
+    Parameters
+    ----------
+    content : Any
+        Plain values.
+    """
     from placecell.store.files import finite
 
     print(json.dumps(finite(content), ensure_ascii=False))

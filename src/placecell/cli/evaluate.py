@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell evaluate`."""
     about = "folder of a finished run"
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=about)
     add_people(parser, "items used with people (.mat or .csv)")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Score finished runs: by puzzle type on their own test set, or on a file of items used with
-    people. --json prints JSON lines: one object a run, each on a line of its own."""
+    """Score finished runs: by puzzle type on their own test set, or on items used with people.
+
+    --json prints one object per run, each on a line of its own.
+    """
     device = setup_torch(args)
     from placecell.tasks.optional import need_items
     from placecell.train import load_model
@@ -41,7 +44,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def metrics_by_split(task: Any, model: Any, device: torch.device) -> dict[str, float]:
-    """Return the metrics of a model on its task's own data, as split/name."""
+    """Return the metrics of a model on its task's own data.
+
+    Parameters
+    ----------
+    task : Any
+        The task.
+    model : Any
+        The trained model.
+    device : torch.device
+        Where the model is.
+
+    Returns
+    -------
+    dict
+        Values by split/name.
+    """
     from placecell.train import evaluate_splits
 
     splits = {name: examples.to(device) for name, examples in task.splits().items()}
@@ -50,7 +68,17 @@ def metrics_by_split(task: Any, model: Any, device: torch.device) -> dict[str, f
 
 
 def print_metrics(folder: Path, metrics: dict[str, float], as_json: bool) -> None:
-    """Print the metrics of one run."""
+    """Print the metrics of one run.
+
+    Parameters
+    ----------
+    folder : Path
+        The run.
+    metrics : dict
+        Values by split/name.
+    as_json : bool
+        Print JSON.
+    """
     if as_json:
         print_json({"run": str(folder), "metrics": metrics})
         return
@@ -59,7 +87,19 @@ def print_metrics(folder: Path, metrics: dict[str, float], as_json: bool) -> Non
 
 
 def print_item_scores(folder: Path, items: Path, scores: Any, as_json: bool) -> None:
-    """Print the scores of one run on items used with people: a line for each group of items."""
+    """Print the scores of one run on items used with people, one line for each group.
+
+    Parameters
+    ----------
+    folder : Path
+        The run.
+    items : Path
+        The file of the items.
+    scores : Any
+        The scores.
+    as_json : bool
+        Print JSON.
+    """
     if as_json:
         content = {"run": str(folder), "items": str(items)}
         print_json(content | {"groups": scores.groups, "notes": scores.notes})

@@ -19,14 +19,18 @@ FORMATS = ("csv", "parquet")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell export`."""
     about = "csv or parquet (default: csv)"
     parser.add_argument("--to", default="csv", metavar="FORMAT", help=about)
     add_folder(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write a folder of runs as two tidy tables for any other program: `runs` (one row a run:
-    status, last metrics, every setting) and `points` (one row a measurement)."""
+    """Write a folder of runs as two tidy tables for other programs.
+
+    `runs` has one row per run (status, last metrics, every setting), `points` one row per
+    measurement.
+    """
     from placecell.store import Store, files
 
     if args.to not in FORMATS:
@@ -53,7 +57,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parquet_bytes(table: Table) -> bytes:
-    """Return a table as a parquet file. A column of values of several kinds becomes text."""
+    """Return a table as a parquet file. A column of mixed types becomes text.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+
+    Returns
+    -------
+    bytes
+    """
     try:
         import pyarrow
         import pyarrow.parquet

@@ -13,6 +13,7 @@ FORMATS = ("pdf", "svg", "png")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell figures`."""
     about = "format (default: pdf)"
     parser.add_argument("--to", choices=FORMATS, default="pdf", help=about)
     add_folder(parser)

@@ -40,7 +40,13 @@ KEY = "key:"  # begins the names under which keys of the configuration stand in 
 
 
 def add_everywhere(parser: argparse.ArgumentParser) -> None:
-    """Add the options that may stand before or after every command."""
+    """Add the options that may stand before or after every command.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser.
+    """
     everywhere = parser.add_argument_group("everywhere")
     for flag, metavar, about in (
         ("--device", "NAME", "auto, cpu, cuda or mps (default: auto)"),
@@ -55,7 +61,13 @@ def add_everywhere(parser: argparse.ArgumentParser) -> None:
 
 
 def add_plugin(parser: Options) -> None:
-    """Add --plugin, which may be given several times."""
+    """Add --plugin, which may be given several times.
+
+    Parameters
+    ----------
+    parser : Options
+        The parser, or a group of its options.
+    """
     about = "import a module or .py file with tasks or encodings of your own first (repeatable)"
     parser.add_argument(
         "--plugin", action="append", default=argparse.SUPPRESS, metavar="MODULE", help=about
@@ -63,7 +75,13 @@ def add_plugin(parser: Options) -> None:
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:
-    """Add FOLDER, a folder of runs."""
+    """Add FOLDER, a folder of runs.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command.
+    """
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="a folder of runs")
 
 
@@ -106,7 +124,13 @@ def add_configuration(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
 
 
 def add_start(parser: argparse.ArgumentParser) -> None:
-    """Add --preset and --config: what a configuration starts from."""
+    """Add --preset and --config: what a configuration starts from.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command.
+    """
     about = "settings to start from (default: quick)"
     parser.add_argument("--preset", default="quick", metavar="NAME", help=about)
     about = "a TOML file to start from instead, such as a run's config.toml"
@@ -114,9 +138,21 @@ def add_start(parser: argparse.ArgumentParser) -> None:
 
 
 def named_task(parser: argparse.ArgumentParser, words: Sequence[str]) -> str | None:
-    """Return the task that `words` name, None if they name none.
+    """Return the task that the words of a command line name.
 
-    Options that the parser does not know yet are a task's, which all take a value.
+    Options that the parser does not know yet are a task's; all of those take a value.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command, without the options of tasks.
+    words : sequence of str
+        What follows the command's name.
+
+    Returns
+    -------
+    str or None
+        None if they name none.
     """
     actions = parser._actions
     switches = {text for act in actions if act.nargs == 0 for text in act.option_strings}
@@ -130,7 +166,17 @@ def named_task(parser: argparse.ArgumentParser, words: Sequence[str]) -> str | N
 
 
 def metavar(key: Key) -> str:
-    """Return what --help shows for the value of a key: N, X, TEXT or its choices."""
+    """Return what --help shows for the value of a key: N, X, TEXT or its choices.
+
+    Parameters
+    ----------
+    key : Key
+        A key of the configuration.
+
+    Returns
+    -------
+    str
+    """
     inner = [arg for arg in typing.get_args(key.type) if arg is not type(None)]
     if inner and typing.get_origin(inner[0]) is typing.Literal:
         inner = list(typing.get_args(inner[0]))
@@ -140,13 +186,34 @@ def metavar(key: Key) -> str:
 
 
 def starting_point(args: argparse.Namespace) -> tuple[RunConfig, dict[str, Any]]:
-    """Return the configuration of the preset or file, and its plan of a sweep."""
+    """Return the configuration of the preset or file, and its plan of a sweep.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    tuple[RunConfig, dict[str, Any]]
+    """
     ready: tuple[RunConfig, dict[str, Any]] | None = getattr(args, "starting_point", None)
     return ready or base_config(args.task, args.preset, args.config)
 
 
 def chosen(args: argparse.Namespace) -> dict[str, str]:
-    """Return the keys of the configuration that the command line sets, by their short names."""
+    """Return the keys of the configuration that the command line sets.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    dict
+        Short name to text.
+    """
     given = {n.removeprefix(KEY): text for n, text in vars(args).items() if n.startswith(KEY)}
     return given | ({} if args.seed is None else {"seed": args.seed})
 
@@ -155,13 +222,29 @@ def chosen(args: argparse.Namespace) -> dict[str, str]:
 
 
 def add_checkpoint_seconds(parser: argparse.ArgumentParser) -> None:
-    """Add --checkpoint-seconds."""
+    """Add --checkpoint-seconds.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command.
+    """
     about = "time between checkpoints, which is what a kill can cost (default: 30)"
     parser.add_argument("--checkpoint-seconds", default="30", metavar="X", help=about)
 
 
 def checkpoint_seconds(args: argparse.Namespace) -> float:
-    """Return the value of --checkpoint-seconds."""
+    """Return the value of --checkpoint-seconds.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    float
+    """
     seconds = coerce(args.checkpoint_seconds, float, "--checkpoint-seconds")
     if not seconds >= 0:
         raise InputError(f"--checkpoint-seconds must be at least 0, not {seconds}.")
@@ -169,10 +252,16 @@ def checkpoint_seconds(args: argparse.Namespace) -> float:
 
 
 def add_many_runs(parser: argparse.ArgumentParser) -> None:
-    """Add the options of commands that train many runs: seeds, workers, back end."""
+    """Add the options of commands that train many runs: seeds, workers, back end.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command.
+    """
     for flag, default, metavar, about in (
         ("--seeds", None, "N", "the seeds 0 to N−1 (default: the preset's)"),
-        ("--workers", None, "N", "processes (default: one a core; 0: this process itself)"),
+        ("--workers", None, "N", "processes (default: one per core; 0: this process itself)"),
         ("--retries", "2", "N", "new tries for a run that died (default: 2)"),
         ("--backend", "local", "NAME", "local or ray (default: local)"),
         ("--address", None, "ADDRESS", "of a Ray cluster (default: start Ray on this machine)"),
@@ -184,25 +273,67 @@ def add_many_runs(parser: argparse.ArgumentParser) -> None:
 
 
 def seeds(args: argparse.Namespace, plan: dict[str, Any]) -> int:
-    """Return the number of seeds: --seeds, else the preset's, else one."""
+    """Return the number of seeds: --seeds, else the preset's, else one.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+    plan : dict
+        The preset's plan of a sweep.
+
+    Returns
+    -------
+    int
+    """
     number: int = coerce(args.seeds or plan.get("seeds", 1), int, "--seeds")
     return number
 
 
 def folder_of_runs(args: argparse.Namespace) -> Path:
-    """Return where a sweep's runs go: --out, else a folder named by the task and the preset."""
+    """Return the folder of a sweep: --out, else one named by task and preset.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    Path
+    """
     return Path(args.out or f"runs/{args.task}-{args.config.stem if args.config else args.preset}")
 
 
 def workers(args: argparse.Namespace) -> int:
-    """Return the number of worker processes: --workers, else one for each core."""
+    """Return the number of worker processes: --workers, else one for each core.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    int
+    """
     default = max(1, (os.cpu_count() or 1) // args.threads)
     given = default if args.workers is None else args.workers
     return coerce(given, int, "--workers", at_least=0)
 
 
 def backend(args: argparse.Namespace) -> MakeBackend:
-    """Return the back end that the options ask for."""
+    """Return the back end that the options ask for.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    MakeBackend
+    """
     from placecell.sweep import local
 
     only_ray = ("address", "cpus_per_run", "gpus_per_run")
@@ -224,13 +355,27 @@ def backend(args: argparse.Namespace) -> MakeBackend:
 
 
 def add_people(parser: argparse.ArgumentParser, about_items: str) -> None:
-    """Add --items and --human."""
+    """Add --items and --human.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        The parser of a command.
+    about_items : str
+        Help of --items.
+    """
     parser.add_argument("--items", type=Path, metavar="FILE", help=about_items)
     about = "people's accuracy item by item (.csv)"
     parser.add_argument("--human", type=Path, metavar="FILE", help=about)
 
 
 def check_people(args: argparse.Namespace) -> None:
-    """Refuse --human without --items."""
+    """Refuse --human without --items.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+    """
     if args.human is not None and args.items is None:
         raise InputError("--human needs the items that people worked on: --items FILE.")

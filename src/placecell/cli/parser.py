@@ -16,10 +16,22 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**kwargs, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
+        """Raise an InputError, so that all bad input is reported alike.
+
+        Parameters
+        ----------
+        message : str
+            What argparse says.
+        """
         raise InputError(f"{message}; see `{self.prog} --help`.")
 
     def options(self) -> list[str]:
-        """Every option that this parser knows, as it is written."""
+        """Return every option that this parser knows, as it is written.
+
+        Returns
+        -------
+        list of str
+        """
         return [text for action in self._actions for text in action.option_strings]
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -65,10 +65,12 @@ class RunProgress:
             self.bar.stop()
 
     def on_step(self, state: State) -> None:
+        """Show the step of a run."""
         if self.bar and self.job is not None:
             self.bar.update(self.job, completed=state.step)
 
     def on_evaluation(self, state: State) -> None:
+        """Show the scores of an evaluation."""
         if self.quiet:
             return
         now = {(r.split, r.name): r.value for r in state.rows[-100:] if r.step == state.step}
@@ -121,6 +123,7 @@ class SweepProgress:
             self.live.stop()
 
     def on_done(self, outcome: Outcome) -> None:
+        """Count a run that has ended and show its score."""
         self.done += 1
         self.left -= outcome.config.train.steps
         if not outcome.reused and outcome.result is not None:
@@ -138,6 +141,7 @@ class SweepProgress:
             say(text)
 
     def on_tick(self, tally: Tally) -> None:
+        """Show which runs are being trained."""
         self.steps = dict(tally.steps)
         if self.steps and self.since is None:
             self.since = time.monotonic()

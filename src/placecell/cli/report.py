@@ -16,6 +16,7 @@ from placecell.errors import InputError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell report`."""
     about = "the page (default: report.html in the folder of runs)"
     parser.add_argument("-o", dest="out", metavar="FILE", default=argparse.SUPPRESS, help=about)
     parser.add_argument("--title", metavar="TEXT", help="title of the page")
@@ -40,7 +41,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def write(args: argparse.Namespace, options: dict[str, Any]) -> int:
-    """Write the page and print where it is."""
+    """Write the page and print where it is.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+    options : dict
+        Further arguments of `build_page`.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
     from placecell.report.page.build import build_page
     from placecell.store import Store
     from placecell.study.known import known_measures
@@ -67,7 +81,20 @@ def write(args: argparse.Namespace, options: dict[str, Any]) -> int:
 
 
 def serve(args: argparse.Namespace, options: dict[str, Any]) -> int:
-    """Serve the page until Ctrl-C."""
+    """Serve the page until Ctrl-C.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+    options : dict
+        Further arguments of `build_page`.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
     from placecell.report.page.live import Live, make_server
 
     if args.out is not None:

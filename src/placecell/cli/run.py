@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell run`."""
     about = "compile the training step first: half a minute, pays on long runs"
     parser.add_argument("--compile", action="store_true", help=about)
     add_checkpoint_seconds(parser)

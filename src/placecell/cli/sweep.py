@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell sweep`."""
     parser.add_argument("--dry-run", action="store_true", help="list the runs and train none")
     add_many_runs(parser)
 
@@ -58,7 +59,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def print_plan(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace) -> None:
-    """Print what a sweep would train, and how long that takes. Changes nothing on disk."""
+    """Print what a sweep would train, and how long that takes. Nothing changes on disk.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        The runs.
+    out : Path
+        Their folder.
+    args : Namespace
+        The parsed arguments.
+    """
     from placecell.config.labels import label, varying
     from placecell.store.runs import finished
     from placecell.sweep.estimate import estimate
@@ -85,7 +96,21 @@ def print_plan(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace
 
 
 def train_all(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace) -> Outcomes:
-    """Train all configurations as the options ask, showing how it goes on standard error."""
+    """Train all configurations, showing progress on standard error.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        The runs.
+    out : Path
+        Their folder.
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    Outcomes
+    """
     from placecell.cli.progress import SweepProgress
     from placecell.config.labels import label, varying
     from placecell.sweep import sweep
@@ -110,7 +135,22 @@ def train_all(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace)
 
 
 def print_end(outcomes: Outcomes, configs: Sequence[RunConfig], args: argparse.Namespace) -> int:
-    """Print how a sweep ended, with a diagnosis (but under --json), and return the exit code."""
+    """Print how a sweep ended and, without --json, a diagnosis.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        How the runs ended.
+    configs : sequence of RunConfig
+        All runs that were planned.
+    args : Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
     counts = outcomes.counts
     if not args.json:
         print(outcomes)

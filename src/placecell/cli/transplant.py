@@ -23,6 +23,7 @@ SET_BY_TRANSPLANT = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell transplant`."""
     about = "σ of the first donor (default: 0.1)"
     parser.add_argument("--small", type=float, default=0.1, metavar="X", help=about)
     about = "σ of the second (default: 2)"

@@ -26,7 +26,17 @@ NEEDS_MATPLOTLIB = "figures need matplotlib; install it with: pip install 'place
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the text, the same as plain values, and the files."""
+    """What was written.
+
+    Attributes
+    ----------
+    text : str
+        The text.
+    facts : dict
+        The same as plain values.
+    paths : list of Path
+        The files.
+    """
 
     text: str
     facts: dict[str, Any]
@@ -38,12 +48,16 @@ def analyse(folder: Path | str, out: Path | str, quiet: bool = False) -> Written
 
     Parameters
     ----------
-    folder
+    folder : Path or str
         A folder of runs.
-    out
+    out : Path or str
         The folder for runs.csv, summary.csv, summary.json, summary.md and figures.
-    quiet
+    quiet : bool
         Do not count the runs on stderr while they are measured.
+
+    Returns
+    -------
+    Written
     """
     _need_matplotlib()
     return write_analysis(study.analyse(folder, on_run=_progress(quiet)), out)
@@ -54,10 +68,14 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
 
     Parameters
     ----------
-    findings
+    findings : Findings
         What was measured.
-    out
+    out : Path or str
         The folder for runs.csv, summary.csv, summary.json, summary.md and figures.
+
+    Returns
+    -------
+    Written
     """
     _need_matplotlib()
     from placecell.report.figures import finding as figures
@@ -83,20 +101,23 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
 def analyse_lazy_rich(
     paths: Sequence[Path], out: Path, sizes: Sizes, quiet: bool = False
 ) -> Written:
-    """Measure how lazily or richly the finished runs of `paths` learned, and write what was
-    measured.
+    """Measure how lazily or richly finished runs learned, and write it.
 
     Parameters
     ----------
-    paths
+    paths : sequence of Path
         Folders of runs, or of one run.
-    out
+    out : Path
         The folder for lazy_rich.csv (every measurement), lazy_rich_summary.csv, lazy_rich.md and
         figures.
-    sizes
+    sizes : Sizes
         How much is measured.
-    quiet
+    quiet : bool
         Do not count the runs on stderr while they are measured.
+
+    Returns
+    -------
+    Written
     """
     _need_matplotlib()
     from placecell.report.figures import kernels as lazy_figures
@@ -145,8 +166,22 @@ def _write_pictures(drawn: Mapping[str, Figure], out: Path) -> list[Path]:
 
 
 def paper_figures(folder: Path, out: Path, to: str) -> list[Path]:
-    """Write every panel of the paper that the runs of `folder` have data for, as `to` (pdf, svg or
-    png)."""
+    """Write every panel of the paper that the runs have data for.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder of runs.
+    out : Path
+        The folder for the figures.
+    to : str
+        pdf, svg or png.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
     _need_matplotlib()
     from matplotlib import rc_context
 

@@ -1,5 +1,4 @@
-"""What the curve over σ says: the best σ against the largest, and whether a measure goes with the
-headline."""
+"""What the curve over σ says: the best σ against the largest, and measures with the headline."""
 
 from __future__ import annotations
 
@@ -21,8 +20,22 @@ class Gain:
 
 
 def headline_gain(summary: Summary, label: str, other: str) -> Gain | None:
-    """The test headline of a configuration minus that of another, paired by seed; None for fewer
-    than two seeds."""
+    """Compare the test headline of two configurations, paired by seed.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+    label : str
+        The configuration.
+    other : str
+        The one that is subtracted.
+
+    Returns
+    -------
+    Gain or None
+        None if fewer than two seeds have both.
+    """
     both = summary.paired([label, other], f"test/{summary.task.headline}")
     both = both[:, np.isfinite(both).all(axis=0)]
     if both.shape[1] < 2:
@@ -32,13 +45,20 @@ def headline_gain(summary: Summary, label: str, other: str) -> Gain | None:
 
 
 def rank_correlation(summary: Summary, measure: str) -> analysis.Interval | None:
-    """The rank correlation over σ of a measure with the test headline.
+    """Rank-correlate a measure with the test headline over σ.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+    measure : str
+        Name of the measure, such as `table/relation`.
 
     Returns
     -------
-    Interval or None
-        Over the seeds in which both were measured at every σ; None if there is no such seed. NaN
-        where one of the two does not differ over σ.
+    analysis.Interval or None
+        Over the seeds in which both were measured at every σ; None if there is no such seed. NaN if
+        one of the two is the same at every σ.
     """
     labels = [label for _, label in summary.sigma_curve()]
     x = summary.paired(labels, measure)

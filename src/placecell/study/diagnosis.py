@@ -16,7 +16,7 @@ from placecell.errors import InputError
 from placecell.store import RunSet, Store, Table
 from placecell.store.runs import ENDED, RunResult, load_result
 from placecell.study.records import RunSummary, more_is_better
-from placecell.study.summary import error_of_mean, look, map_sample, table_moved
+from placecell.study.summary import error_of_mean, map_sample, read_run, table_moved
 from placecell.train.run import load_model, load_snapshots, make_task
 
 if TYPE_CHECKING:
@@ -57,7 +57,13 @@ class Diagnoses(list[RunDiagnosis]):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return `table` as a pandas data frame."""
+        """Return `table` as a pandas data frame.
+
+        Returns
+        -------
+        pd.DataFrame
+            One row per run.
+        """
         return self.table.to_frame()
 
     def __str__(self) -> str:
@@ -118,8 +124,20 @@ def _ended(runs: RunSet) -> list[RunResult]:
 def diagnose_summary(
     runs: Sequence[RunSummary], simpler: Mapping[str, float] | None = None
 ) -> list[Diagnosis]:
-    """The diagnosis of each of the measured runs; `simpler` is what simpler methods reach on the
-    same data."""
+    """Diagnose runs that are measured already.
+
+    Parameters
+    ----------
+    runs : sequence of RunSummary
+        The runs.
+    simpler : mapping, optional
+        Test headlines of simpler methods on the same data, by name.
+
+    Returns
+    -------
+    list of Diagnosis
+        One for each run.
+    """
     seeds = Counter(run.label for run in runs)
     return [
         analysis.diagnose(
@@ -137,60 +155,99 @@ def diagnose_summary(
 
 
 def diagnose_result(result: RunResult) -> Diagnosis:
-    """The diagnosis of one run, without other seeds to compare its attention with."""
+    """Diagnose one run, without other seeds to compare its attention with.
+
+    Parameters
+    ----------
+    result : RunResult
+        A run that has ended.
+
+    Returns
+    -------
+    Diagnosis
+    """
     return diagnose_results([result], [])[0][1]
 
 
 def diagnose_results(
     results: Sequence[RunResult], keys: Sequence[str]
 ) -> list[tuple[str, Diagnosis]]:
-    """The diagnosis of each run of a sweep, with its label; `keys` are what varies. What takes time
-    is looked at only where it can make a difference: the mean where nothing was found, and
-    attention over seeds where a table moved and nothing worse was found."""
+    """Diagnose the runs of a sweep.
+
+    Slow measurements are made only where they can change the diagnosis: the error of the mean if
+    nothing else is wrong, and agreement of attention over seeds if a table moved.
+
+    Parameters
+    ----------
+    results : sequence of RunResult
+        Runs that have ended.
+    keys : sequence of str
+        The settings that labels name.
+
+    Returns
+    -------
+    list of (str, Diagnosis)
+        Label and diagnosis of each run.
+    """
     labels, distances = [label(r.config, keys) for r in results], [_moved(r) for r in results]
-    found = [
+    diagnoses = [
         analysis.diagnose(numbers(r, moved=distance))
         for r, distance in zip(results, distances, strict=True)
     ]
     guesses: dict[Any, float] = {}
     for i, result in enumerate(results):
-        if found[i].healthy:
+        if diagnoses[i].healthy:
             if result.config.data not in guesses:
                 guesses[result.config.data] = error_of_mean(make_task(result.config))
-            found[i] = analysis.diagnose(
+            diagnoses[i] = analysis.diagnose(
                 numbers(result, moved=distances[i], mean=guesses[result.config.data])
             )
     for name in dict.fromkeys(labels):
         same = [i for i, one in enumerate(labels) if one == name and results[i].status == "done"]
         unclear = [
-            i for i in same if distances[i] >= MOVED and found[i].name in ("learned", "overfitting")
+            i
+            for i in same
+            if distances[i] >= MOVED and diagnoses[i].name in ("learned", "overfitting")
         ]
         if len(same) < 2 or not unclear:
             continue
         task = make_task(results[same[0]].config)
         sample = map_sample(task)
         maps = [
-            one for one in (look(results[i], task, sample).maps for i in same) if one is not None
+            one
+            for one in (read_run(results[i], task, sample).maps for i in same)
+            if one is not None
         ]
         agreed = dict(zip(same, map_consistency(maps), strict=True))
         for i in unclear:
             more = numbers(
                 results[i], moved=distances[i], consistency=float(agreed[i]), seeds=len(same)
             )
-            found[i] = analysis.diagnose(more)
-    return list(zip(labels, found, strict=True))
+            diagnoses[i] = analysis.diagnose(more)
+    return list(zip(labels, diagnoses, strict=True))
 
 
 def lines(diagnoses: Sequence[tuple[str, Diagnosis]]) -> list[str]:
-    """What is not well, a line for each configuration and signature."""
-    found: dict[tuple[str, str], list[Diagnosis]] = {}
+    """Say what is not well, in one line for each configuration and diagnosis.
+
+    Parameters
+    ----------
+    diagnoses : sequence of (str, Diagnosis)
+        Label and diagnosis of each run.
+
+    Returns
+    -------
+    list of str
+        Empty if all runs are well.
+    """
+    unwell: dict[tuple[str, str], list[Diagnosis]] = {}
     for name, one in diagnoses:
         if not one.healthy:
-            found.setdefault((name, one.name), []).append(one)
+            unwell.setdefault((name, one.name), []).append(one)
     total = Counter(name for name, _ in diagnoses)
     return [
         f"diagnosis: {name} ({len(same)} of {total[name]}) {same[0]}"
-        for (name, _), same in found.items()
+        for (name, _), same in unwell.items()
     ]
 
 
@@ -202,7 +259,27 @@ def numbers(
     mean: float = math.nan,
     simpler: Mapping[str, float] | None = None,
 ) -> Numbers:
-    """What a diagnosis looks at, from a run's metrics."""
+    """Collect the numbers of a run that a diagnosis is made from.
+
+    Parameters
+    ----------
+    result : RunResult
+        A run that has ended.
+    moved : float
+        How far its table moved, as a share of its initial norm.
+    consistency : float
+        How far its attention agrees with that of the other seeds.
+    seeds : int
+        Number of runs that share its configuration.
+    mean : float
+        Test error of predicting the mean of the training targets.
+    simpler : mapping, optional
+        Test headlines of simpler methods on the same data, by name.
+
+    Returns
+    -------
+    Numbers
+    """
     task = tasks.load(result.config.task)(result.config.data)
     train = result.final("train", task.headline)
     losses = {r.step: r.value for r in result.rows if (r.split, r.name) == ("train", "loss")}
@@ -228,7 +305,7 @@ def numbers(
 
 
 def _moved(result: RunResult) -> float:
-    """How far the table of a finished run moved; NaN where that cannot be told."""
+    """How far the table of a finished run moved; NaN if it is not known."""
     if result.status != "done":
         return math.nan
     try:

@@ -55,7 +55,13 @@ class Findings:
         return self.summary.run_table()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return `configurations` as a pandas data frame; `runs.to_frame()` gives the runs."""
+        """Return `configurations` as a pandas data frame; `runs.to_frame()` gives the runs.
+
+        Returns
+        -------
+        pd.DataFrame
+            One row per configuration.
+        """
         return self.configurations.to_frame()
 
     def __str__(self) -> str:
@@ -102,7 +108,19 @@ def analyse(
 
 
 def sweep_facts(summary: Summary) -> dict[str, Any]:
-    """The sweep in plain values: one dict per configuration, and what the σ curve says."""
+    """Compare the configurations of a sweep, in plain values.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    dict
+        The headline's name, `configurations` (one dict each), `baselines`, and under `sigma` what
+        the curve over σ says.
+    """
     headline = f"test/{summary.task.headline}"
     groups = [f"{headline}/{group}" for group in summary.task.groups]
     rows = []
@@ -161,7 +179,18 @@ def _sigma_facts(summary: Summary, headline: str) -> dict[str, Any]:
 
 
 def as_text(facts: dict[str, Any]) -> str:
-    """The facts of a sweep as Markdown: a table, then sentences that follow from the numbers."""
+    """Write the facts of a sweep as Markdown.
+
+    Parameters
+    ----------
+    facts : dict
+        As `sweep_facts` returns them.
+
+    Returns
+    -------
+    str
+        A table, then sentences that follow from the numbers.
+    """
     heads, rows = _markdown_cells(facts)
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
@@ -192,9 +221,7 @@ def _sentences(facts: dict[str, Any]) -> list[str]:
     """Lines below the table; an empty one begins a paragraph."""
     sigma, lower_is_better, lines = facts["sigma"], facts["lower_is_better"], []
     if sigma:
-        word = (
-            "a U" if lower_is_better else "an inverted U"
-        )  # of an error, the best is at the bottom
+        word = "a U" if lower_is_better else "an inverted U"  # the least error is at the bottom
         shape = f"{word} in σ" if sigma["inverted_u"] else f"no {word.split(' ', 1)[1]} in σ"
         lines += ["", f"Best σ: {sigma['best']:g}; {shape} over the values tried."]
         if "gain" in sigma:

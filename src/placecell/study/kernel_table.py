@@ -12,7 +12,18 @@ from placecell.study.kernels import WHOLE, LazyRich
 
 
 def measures(lazy: LazyRich) -> dict[str, tuple[str, str, int | None]]:
-    """What the table shows: heading -> measure, block, step (None: where the run ended)."""
+    """List what the table shows.
+
+    Parameters
+    ----------
+    lazy : LazyRich
+        What was measured.
+
+    Returns
+    -------
+    dict
+        Heading to measure, block and step; the step None is the last one of each run.
+    """
     headline = lazy.task.headline
     return {
         f"test {headline}": (f"test/{headline}", WHOLE, None),
@@ -69,7 +80,17 @@ def kernel_table(lazy: LazyRich) -> Table:
 
 
 def as_text(lazy: LazyRich) -> str:
-    """The same as Markdown with one row per configuration, then what it takes to read it."""
+    """Write the table as Markdown with one row per configuration, and how to read it.
+
+    Parameters
+    ----------
+    lazy : LazyRich
+        What was measured.
+
+    Returns
+    -------
+    str
+    """
     shown = {
         heading: one
         for heading, one in measures(lazy).items()
@@ -108,14 +129,35 @@ def _half_ways(lazy: LazyRich) -> list[str]:
 
 
 def cell(mean: float, low: float, high: float) -> str:
-    """A mean with its interval, where there is one, as tables show it."""
+    """Write a mean with its interval, if it has one.
+
+    Parameters
+    ----------
+    mean, low, high : float
+        The numbers; low equals high if there is no interval.
+
+    Returns
+    -------
+    str
+        "–" if the mean is not finite.
+    """
     if not np.isfinite(mean):
         return "–"
     return f"{number(mean)} [{number(low)}, {number(high)}]" if low < high else number(mean)
 
 
 def number(value: float) -> str:
-    """A number with about three digits."""
+    """Write a number with about three digits.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+
+    Returns
+    -------
+    str
+    """
     if 0 < abs(value) < 0.001:  # a kernel that hardly moved is not one that did not
         return f"{value:.1g}"
     if abs(value) >= 100:

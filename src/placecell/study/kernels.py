@@ -1,10 +1,10 @@
-"""Lazy or rich? What the tangent kernel and the weights of finished runs did on their way, as tidy
-facts.
+"""Lazy or rich? How tangent kernel and weights of finished runs changed over training.
 
-Along training, from snapshots of all weights where a run kept them (`--snapshots weights`), else
-from its first and last weights: kernel distance and velocity, the blocks' shares of the kernel, its
-alignment with the targets, the loss, movement by block, and rank and CKA of the table. At the two
-ends: ridge regression with the kernel, beside the network."""
+Measured at every step whose weights were kept (`--snapshots weights`), else at the first and the
+last: kernel distance and velocity, the share of each block of parameters in the kernel, alignment
+with the targets, the loss, movement of each block, and rank and CKA of the table. At the first and
+the last step also: ridge regression with the kernel, to compare with the network.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ MOVES = 0.1  # a table has begun to move when it has gone this share of its init
 
 
 class Fact(NamedTuple):
-    """One measurement of one run. What belongs to no step or no block has the last step, and the
-    block `all`."""
+    """One measurement of one run.
+
+    What belongs to no step has the last step; what belongs to no block has the block `all`.
+    """
 
     run: str
     label: str
@@ -54,8 +56,17 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much a measurement takes: test samples a kernel is of, training samples the ridge learns,
-    bytes."""
+    """How much is measured.
+
+    Attributes
+    ----------
+    probes : int
+        Test samples of a kernel.
+    learn : int
+        Training samples that the ridge regression learns from.
+    budget : float
+        Memory of a kernel, in bytes.
+    """
 
     probes: int = 128
     learn: int = 384
@@ -71,48 +82,122 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class LazyRich:
-    """The facts of some runs of one task."""
+    """The measurements of some runs of one task.
+
+    Attributes
+    ----------
+    task : Task
+        The task.
+    runs : sequence of (str, RunResult)
+        Label and run.
+    facts : list of Fact
+        The measurements.
+    rest : dict
+        From a label to the label without σ: runs that share it are one curve over σ.
+    """
 
     task: Task
-    runs: Sequence[tuple[str, RunResult]]  # label, run
+    runs: Sequence[tuple[str, RunResult]]
     facts: list[Fact]
-    rest: dict[str, str]  # label -> the label without σ: what a curve over σ is of
+    rest: dict[str, str]
 
     @property
     def labels(self) -> list[str]:
+        """The configurations, in the order of the runs."""
         return list(dict.fromkeys(label for label, _ in self.runs))
 
     def config(self, label: str) -> RunConfig:
+        """Return the settings of a configuration's first run.
+
+        Parameters
+        ----------
+        label : str
+            The configuration.
+
+        Returns
+        -------
+        RunConfig
+        """
         return next(result.config for name, result in self.runs if name == label)
 
     def values(
         self, label: str, measure: str, block: str = WHOLE, step: int | None = None
     ) -> Array:
-        """A measurement over the seeds of a configuration, at a step or (None) where each run
-        ended."""
+        """Return a measurement of a configuration for every seed.
+
+        Parameters
+        ----------
+        label : str
+            The configuration.
+        measure : str
+            Name of the measurement.
+        block : str
+            Block of parameters.
+        step : int, optional
+            Step of training; None is the last one measured.
+
+        Returns
+        -------
+        ndarray
+            One value for each seed, in the order of seeds.
+        """
         chosen = [
             fact
             for fact in self._about.get((label, measure, block), ())
             if step in (None, fact.step)
         ]
-        found = {fact.seed: fact.value for fact in sorted(chosen, key=lambda fact: fact.step)}
-        return np.array([found[seed] for seed in sorted(found)])
+        value_by_seed = {
+            fact.seed: fact.value for fact in sorted(chosen, key=lambda fact: fact.step)
+        }
+        return np.array([value_by_seed[seed] for seed in sorted(value_by_seed)])
 
     def steps(self, label: str, measure: str, block: str = WHOLE) -> list[int]:
-        """The steps at which something was measured."""
+        """Return the steps at which something was measured.
+
+        Parameters
+        ----------
+        label : str
+            The configuration.
+        measure : str
+            Name of the measurement.
+        block : str
+            Block of parameters.
+
+        Returns
+        -------
+        list of int
+            Rising.
+        """
         return sorted({fact.step for fact in self._about.get((label, measure, block), ())})
 
     @cached_property
     def _about(self) -> dict[tuple[str, str, str], list[Fact]]:
-        found: dict[tuple[str, str, str], list[Fact]] = {}
+        by_key: dict[tuple[str, str, str], list[Fact]] = {}
         for fact in self.facts:
-            found.setdefault((fact.label, fact.measure, fact.block), []).append(fact)
-        return found
+            by_key.setdefault((fact.label, fact.measure, fact.block), []).append(fact)
+        return by_key
 
     def interval(
         self, label: str, measure: str, block: str = WHOLE, step: int | None = None
     ) -> analysis.Interval:
-        """Mean over seeds with a bootstrap interval; NaN where it was never measured."""
+        """Average a measurement over seeds, with a bootstrap interval.
+
+        Parameters
+        ----------
+        label : str
+            The configuration.
+        measure : str
+            Name of the measurement.
+        block : str
+            Block of parameters.
+        step : int, optional
+            Step of training; None is the last one measured.
+
+        Returns
+        -------
+        analysis.Interval
+            NaN if it was never measured.
+        """
         values = self.values(label, measure, block, step)
         kept = values[np.isfinite(values)]
         if not len(kept):
@@ -123,25 +208,35 @@ class LazyRich:
 
 
 def find_runs(paths: Sequence[Path]) -> list[RunResult]:
-    """The finished runs among folders of runs and folders of one run; transplants and diverged runs
-    are left out."""
-    found: dict[str, RunResult] = {}
+    """Load the finished runs of several folders.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Folders of runs, or of one run.
+
+    Returns
+    -------
+    list of RunResult
+        Without transplants and runs that diverged; all of one task.
+    """
+    finished: dict[str, RunResult] = {}
     for path in paths:
         one = (path / "status.json").exists()
         for result in [load_result(path)] if one else Store(path).results():
             if result.status == "done" and result.config.donor is None:
-                found[result.config.name] = result
+                finished[result.config.name] = result
     where = ", ".join(map(str, paths))
-    if not found:
+    if not finished:
         raise InputError(
             f"{where}: no run here is finished yet; `placecell sweep` goes on with them."
         )
-    names = sorted({result.config.task for result in found.values()})
+    names = sorted({result.config.task for result in finished.values()})
     if len(names) > 1:
         raise InputError(
             f"{where}: runs of different tasks ({', '.join(names)}); measure each task by itself."
         )
-    return list(found.values())
+    return list(finished.values())
 
 
 def lazy_rich(
@@ -149,7 +244,21 @@ def lazy_rich(
     sizes: Sizes | None = None,
     on_run: Callable[[int, int], None] = lambda done, total: None,
 ) -> LazyRich:
-    """Measure the finished runs of these folders."""
+    """Measure how lazily or richly finished runs learned.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Folders of runs, or of one run.
+    sizes : Sizes, optional
+        How much is measured; None takes the defaults.
+    on_run : callable
+        Called with the number of runs measured so far, and of all.
+
+    Returns
+    -------
+    LazyRich
+    """
     sizes, results = sizes or Sizes(), find_runs(paths)
     keys = varying([r.config for r in results])
     rest = [key for key in keys if key != "encoding.sigma"]
@@ -181,9 +290,29 @@ Measured = Iterator[tuple[int, str, str, float]]  # step, block, measure, value
 def measure_run(
     result: RunResult, task: Task, splits: Mapping[str, Examples], sizes: Sizes
 ) -> Measured:
-    """Everything about one finished run."""
+    """Measure one finished run.
+
+    Parameters
+    ----------
+    result : RunResult
+        The run.
+    task : Task
+        Its task.
+    splits : mapping
+        The data of the task.
+    sizes : Sizes
+        How much is measured.
+
+    Returns
+    -------
+    Measured
+        Of (step, block, measure, value).
+    """
     config, last = result.config, result.step
-    learn, probes = few(splits, "train", sizes.learn), few(splits, "test", sizes.probes)
+    learn, probes = (
+        kernel_samples(splits, "train", sizes.learn),
+        kernel_samples(splits, "test", sizes.probes),
+    )
     both = learn.join(probes)
     weights = load_weights_along(result.folder)
     model = make_model(config, task)
@@ -231,8 +360,10 @@ def measure_run(
 
 def _kernel(model: Transformer, task: Task, examples: Examples, budget: float) -> dict[str, Array]:
     """The trace kernel by block of parameters, and of all of them."""
-    found = ntk(model, examples.inputs(task.positions), "trace", budget)
-    return {block: k.double().numpy() for block, k in ({WHOLE: found.total} | found.blocks).items()}
+    kernel = ntk(model, examples.inputs(task.positions), "trace", budget)
+    return {
+        block: k.double().numpy() for block, k in ({WHOLE: kernel.total} | kernel.blocks).items()
+    }
 
 
 def _ridge(kernel: Array, learn: Examples, probes: Examples, task: Task, step: int) -> Measured:
@@ -270,9 +401,8 @@ def _table(result: RunResult, weights: Mapping[int, Mapping[str, Tensor]]) -> Me
         for step, state in weights.items()
         if "encoding.weight" in state
     }
-    kept = ends and ends | load_snapshots(
-        result.folder
-    )  # tables are kept more often than all weights
+    # tables are kept more often than all weights
+    kept = ends and ends | load_snapshots(result.folder)
     tables = {step: kept[step].double().numpy() for step in sorted(kept)}
     pulls = [r for r in result.rows if (r.split, r.name) == ("train", "table_gradient")]
     for row in pulls:
@@ -289,14 +419,28 @@ def _table(result: RunResult, weights: Mapping[int, Mapping[str, Tensor]]) -> Me
     yield result.step, "PE", "moves_at", float("nan") if began is None else float(began)
 
 
-def few(splits: Mapping[str, Examples], split: str, n: int) -> Examples:
-    """n samples of a split, the same for every run, each read at its first token: a kernel over
-    outputs that belong to different tokens in different samples would compare what does not belong
-    together."""
+def kernel_samples(splits: Mapping[str, Examples], split: str, n: int) -> Examples:
+    """Choose samples for a kernel, the same ones for every run.
+
+    Each is read at its first token only: a kernel over outputs at different tokens would compare
+    what does not belong together.
+
+    Parameters
+    ----------
+    splits : mapping
+        The data of a task.
+    split : str
+        The split to choose from.
+    n : int
+        Number of samples.
+
+    Returns
+    -------
+    Examples
+        n samples in random order.
+    """
     order = torch.randperm(len(splits[split]), generator=torch_stream(0, f"lazy_rich/{split}"))
-    part = splits[split].take(
-        order[:n]
-    )  # at random, because samples of a time series stand in its order
+    part = splits[split].take(order[:n])  # the first n of a time series would be alike
     return replace(part, read=part.read[:, :1], targets=part.targets[:, :1], scored=None)
 
 

@@ -12,11 +12,23 @@ from placecell.model import Inputs, Transformer
 
 @torch.no_grad()
 def mean_maps(model: Transformer, inputs: Inputs, n_places: int) -> NDArray[np.float64]:
-    """The attention between places (layers h n n), averaged over samples.
+    """Average attention between places over samples.
 
-    Parameters ---------- model : Transformer inputs : Inputs The samples. Tokens without a place (a
-    class token) and absent tokens are left out; a pair of places counts only in the samples that
-    have tokens at both, and is 0 where none has. n_places : int How many places there are."""
+    Parameters
+    ----------
+    model : Transformer
+        A trained model.
+    inputs : Inputs
+        The samples. Tokens without a place (a class token) and absent tokens are left out. A pair
+        of places counts only in the samples that have tokens at both, and is 0 if none has.
+    n_places : int
+        Number of places.
+
+    Returns
+    -------
+    ndarray
+        Attention by layer and head (layers h n n).
+    """
     maps = model(inputs, maps=True).maps
     pos = inputs.positions
     plain = pos.placed is None and inputs.present is None and pos.index.ndim == 1

@@ -1,5 +1,4 @@
-"""Modules and networks of tokens: what some tables of a sweep show of them, and the clusters found
-blindly."""
+"""Modules and networks of tokens: what some tables of a sweep show of them, and blind clusters."""
 
 from __future__ import annotations
 
@@ -74,13 +73,18 @@ class Networks:
 
 
 def networks(summary: Summary) -> Networks | None:
-    """Measure what a few tables show of the known networks; None for a task that knows of none.
+    """Measure what a few tables show of the known networks.
 
     Parameters
     ----------
-    summary
+    summary : Summary
         A sweep. A run of its smallest, its best and its largest σ, and of the σ nearest 0.1, is
         shown; or, where σ does not vary alone, of the first configurations that have a table.
+
+    Returns
+    -------
+    Networks or None
+        None for a task that knows of no networks.
     """
     truth = summary.task.truth()
     shown = _runs_to_show(summary)

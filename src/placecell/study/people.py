@@ -41,7 +41,12 @@ class PeopleComparison:
         return sum(row.get("all", 0.0) > people for row in self.models) if self.known else 0
 
     def table(self) -> Table:
-        """One row per configuration, below one of people where it is known how they did."""
+        """Return one row per configuration, after one row for people if their scores are known.
+
+        Returns
+        -------
+        Table
+        """
         people = [{"configuration": "people"} | self.people] if self.known else []
         return Table.from_rows([*people, *self.models])
 
@@ -51,12 +56,16 @@ def beside_people(summary: Summary, items: Path, human: Path | None = None) -> P
 
     Parameters
     ----------
-    summary
+    summary : Summary
         A sweep of a task that has items used with people.
-    items
+    items : Path
         The file of the items.
-    human
+    human : Path, optional
         A file of how people did on each item, if there is one.
+
+    Returns
+    -------
+    PeopleComparison
     """
     name, sign = f"test/{summary.task.headline}", 1 if more_is_better(summary.task) else -1
     models: list[dict[str, Any]] = []

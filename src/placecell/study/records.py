@@ -24,18 +24,36 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """One run's measurements by name, with the arrays that figures show."""
+    """One run's measurements, with the arrays that figures show.
+
+    Attributes
+    ----------
+    result : RunResult
+        The run.
+    label : str
+        Its configuration.
+    values : dict
+        Measurements by name.
+    notes : dict
+        Measurements in words.
+    table : ndarray or None
+        The learned table (n d).
+    maps : ndarray or None
+        Attention averaged over samples and heads (layers n n).
+    heads : ndarray or None
+        Attention averaged over samples (layers h n n).
+    snapshots : mapping of int to ndarray
+        The table during training (n d), by step.
+    """
 
     result: RunResult
     label: str
     values: dict[str, float]
-    notes: dict[str, str]  # measurements in words
-    table: Array | None  # n d
-    maps: Array | None  # layers n n, averaged over samples and heads
-    heads: Array | None = None  # layers h n n, averaged over samples
-    snapshots: Mapping[int, Array] = field(
-        default_factory=dict
-    )  # step -> the table as it was (n d)
+    notes: dict[str, str]
+    table: Array | None
+    maps: Array | None
+    heads: Array | None = None
+    snapshots: Mapping[int, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +82,13 @@ class Summary:
         return self.task.truth() or Truth.unknown(self.n_places)
 
     def baseline_headlines(self) -> dict[str, float]:
-        """The test headline of other methods on the same data, where it was measured."""
+        """Return the test headline of other methods on the same data.
+
+        Returns
+        -------
+        dict
+            Name of the method to its score; methods without a score are left out.
+        """
         name = f"test/{self.task.headline}"
         return {
             label: float(values[name])
@@ -84,14 +108,40 @@ class Summary:
         return sorted(order, key=lambda name: order[name])
 
     def values(self, label: str, name: str) -> Array:
-        """A measurement over the seeds of one configuration, in the order of the seeds."""
+        """Return a measurement of one configuration for every seed.
+
+        Parameters
+        ----------
+        label : str
+            The configuration.
+        name : str
+            Name of the measurement.
+
+        Returns
+        -------
+        ndarray
+            One value for each seed, in the order of seeds; NaN where it was not measured.
+        """
         chosen = sorted(
             (r for r in self.runs if r.label == label), key=lambda r: r.result.config.seed
         )
         return np.array([r.values.get(name, np.nan) for r in chosen])
 
     def interval(self, label: str, name: str) -> analysis.Interval:
-        """Mean over seeds with a bootstrap interval; NaN where it was never measured."""
+        """Average a measurement over seeds, with a bootstrap interval.
+
+        Parameters
+        ----------
+        label : str
+            The configuration.
+        name : str
+            Name of the measurement.
+
+        Returns
+        -------
+        analysis.Interval
+            NaN if it was never measured.
+        """
         values = self.values(label, name)
         finite = values[np.isfinite(values)]
         if not len(finite):
@@ -99,8 +149,13 @@ class Summary:
         return analysis.bootstrap_interval(finite, numpy_stream(0, f"interval/{label}/{name}"))
 
     def sigma_curve(self) -> list[tuple[float, str]]:
-        """The learnable tables, if they differ in σ alone: (σ, label), rising. Empty when other
-        settings vary too."""
+        """Return the configurations with a learnable table, in the order of σ.
+
+        Returns
+        -------
+        list of (float, str)
+            Pairs of σ and label; empty if anything besides σ varies.
+        """
         sigma_of = {
             r.label: r.result.config.encoding.sigma
             for r in self.runs
@@ -110,8 +165,20 @@ class Summary:
         return curve if len({sigma for sigma, _ in curve}) == len(curve) else []
 
     def paired(self, labels: Sequence[str], name: str) -> Array:
-        """A measurement of several configurations (configurations, seeds), over the seeds that all
-        of them have."""
+        """Return a measurement of several configurations, over the seeds that all of them have.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            The configurations.
+        name : str
+            Name of the measurement.
+
+        Returns
+        -------
+        ndarray
+            Configurations by seeds (c s).
+        """
         by_seed = [
             {
                 r.result.config.seed: r.values.get(name, np.nan)
@@ -124,7 +191,13 @@ class Summary:
         return np.array([[values[seed] for seed in seeds] for values in by_seed])
 
     def best_sigma(self) -> int:
-        """The place on the σ curve of the best headline."""
+        """Return the position of the best headline on the σ curve.
+
+        Returns
+        -------
+        int
+            Index into `sigma_curve()`.
+        """
         sign = 1 if more_is_better(self.task) else -1
         name = f"test/{self.task.headline}"
         scores = np.array(
@@ -133,7 +206,12 @@ class Summary:
         return int(np.where(np.isnan(scores), -np.inf, scores).argmax())
 
     def run_table(self) -> Table:
-        """One row per run: its name, label, seed, status, notes and every measurement."""
+        """Return one row per run: name, label, seed, status, notes and every measurement.
+
+        Returns
+        -------
+        Table
+        """
         rows = []
         for run in self.runs:
             config = run.result.config
@@ -148,7 +226,17 @@ class Summary:
 
 
 def more_is_better(task: Task | type[Task]) -> bool:
-    """Whether the headline is a score rather than an error."""
+    """Say whether the headline of a task is a score rather than an error.
+
+    Parameters
+    ----------
+    task : Task or type[Task]
+        The task or its class.
+
+    Returns
+    -------
+    bool
+    """
     return not task.headline_lower_is_better
 
 

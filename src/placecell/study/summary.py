@@ -1,5 +1,4 @@
-"""Measure runs: from their folders to a `Summary`, every finished run's scores, table and attention
-maps."""
+"""Measure runs: from their folders to a `Summary` of scores, tables and attention maps."""
 
 from __future__ import annotations
 
@@ -29,15 +28,26 @@ from placecell.train.run import load_model, load_snapshots, make_model, make_tas
 
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
 SHUFFLES = 100  # shuffled tables that a measure is compared with
-SETTLED = (
-    0.01  # a training loss that has changed by less since the evaluation before has stopped falling
-)
+# a training loss that changed by less since the evaluation before has stopped falling
+SETTLED = 0.01
 
 
 def summarise(
     folder: Path | str, *, on_run: Callable[[int, int], None] = lambda done, total: None
 ) -> Summary:
-    """Read a folder of runs and measure every finished one's table and attention maps."""
+    """Read a folder of runs and measure the table and attention maps of every finished one.
+
+    Parameters
+    ----------
+    folder : Path or str
+        A folder of runs.
+    on_run : callable
+        Called with the number of runs measured so far, and of all.
+
+    Returns
+    -------
+    Summary
+    """
     return measure(load_store(folder), str(folder), on_run=on_run)
 
 
@@ -50,15 +60,31 @@ def measure(
     keys: list[str] | None = None,
     on_run: Callable[[int, int], None] = lambda done, total: None,
 ) -> Summary:
-    """Measure the finished ones among runs of one task. `where` names them in messages.
+    """Measure the finished ones among runs of one task.
 
-    `known` has measurements of tables by run, as an earlier analysis wrote them; `seen` is filled
-    with what was measured and saves measuring it again. Both lean on a finished run never changing.
-    `keys` are what labels tell."""
-    results = [r for r in results if r.status in ("done", "diverged")]
-    results = [
-        r for r in results if r.config.donor is None
-    ]  # transplants are compared by `placecell transplant`
+    A finished run never changes, so what was measured of it once can be given as `known` or `seen`.
+
+    Parameters
+    ----------
+    results : sequence of RunResult
+        The runs.
+    where : str
+        What messages call them.
+    known : mapping, optional
+        Measurements of tables by run, as an earlier analysis wrote them.
+    seen : dict, optional
+        What was measured before, by run; new measurements are added to it.
+    keys : list of str, optional
+        The settings that labels name; None names those that vary.
+    on_run : callable
+        Called with the number of runs measured so far, and of all.
+
+    Returns
+    -------
+    Summary
+    """
+    # transplants are compared by `placecell transplant`
+    results = [r for r in results if r.status in ("done", "diverged") and r.config.donor is None]
     if not results:
         raise InputError(
             f"{where}: no run here is finished yet; `placecell sweep` goes on with them."
@@ -85,7 +111,7 @@ def measure(
             continue
         if data not in samples:
             samples[data], guesses[data] = map_sample(shared[data]), error_of_mean(shared[data])
-        one = look(result, shared[data], samples[data])
+        one = read_run(result, shared[data], samples[data])
         if math.isfinite(guesses[data]):
             one.values["error_of_mean"] = guesses[data]
         if name in known:
@@ -97,16 +123,16 @@ def measure(
                 _measure_table(one, shared[data], truth)
             _measure_task(one, shared[data])
         seen[name] = one
-    found = [replace(seen[r.config.name], label=label(r.config, keys)) for r in results]
-    for one in found:
+    runs = [replace(seen[r.config.name], label=label(r.config, keys)) for r in results]
+    for one in runs:
         data = one.result.config.data
         truth = truths[data]
         if truth is not None:
-            reference = _reference_maps(found, one, shared[data]) if truth.spatial else None
+            reference = _reference_maps(runs, one, shared[data]) if truth.spatial else None
             _measure_attention(one, truth, reference)
-    _measure_consistency(found)
+    _measure_consistency(runs)
     on_run(len(results), len(results))
-    return Summary(shared[results[0].config.data], found, keys)
+    return Summary(shared[results[0].config.data], runs, keys)
 
 
 def _scores(result: RunResult, task: Task) -> dict[str, float]:
@@ -125,13 +151,34 @@ def _scores(result: RunResult, task: Task) -> dict[str, float]:
 
 
 def map_sample(task: Task) -> Examples:
-    """The samples over which attention maps are averaged."""
+    """Return the samples over which attention maps are averaged.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+
+    Returns
+    -------
+    Examples
+        The first test samples.
+    """
     return task.splits()["test"].take(slice(0, MAP_SAMPLES))
 
 
 def error_of_mean(task: Task) -> float:
-    """The test error of guessing the mean of the training targets everywhere; NaN where the
-    headline is no error of single values."""
+    """Return the test error of predicting the mean of the training targets everywhere.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+
+    Returns
+    -------
+    float
+        NaN if the headline is not an error of single values.
+    """
     if more_is_better(task) or task.n_outputs != 1:
         return math.nan
     splits = task.splits()
@@ -142,9 +189,23 @@ def error_of_mean(task: Task) -> float:
 
 
 @torch.no_grad()
-def look(result: RunResult, task: Task, sample: Examples) -> RunSummary:
-    """A finished run's scores, its learned table (n d), how far that moved, and its mean attention
-    maps."""
+def read_run(result: RunResult, task: Task, sample: Examples) -> RunSummary:
+    """Read a finished run: its scores, its learned table and its mean attention maps.
+
+    Parameters
+    ----------
+    result : RunResult
+        The run.
+    task : Task
+        Its task.
+    sample : Examples
+        The samples over which attention is averaged.
+
+    Returns
+    -------
+    RunSummary
+        Without a label. A run that diverged has scores only.
+    """
     values = _scores(result, task)
     if result.status != "done":
         return RunSummary(result, "", values, {}, None, None)
@@ -153,15 +214,31 @@ def look(result: RunResult, task: Task, sample: Examples) -> RunSummary:
     table = model.table(task.places)
     snapshots = {step: one.double().numpy() for step, one in load_snapshots(result.folder).items()}
     values["table/moved"] = table_moved(config, task, model, snapshots.get(0))
-    found = None if table is None else table.double().numpy()
-    return RunSummary(result, "", values, {}, found, heads.mean(1), heads, snapshots)
+    learned_table = None if table is None else table.double().numpy()
+    return RunSummary(result, "", values, {}, learned_table, heads.mean(1), heads, snapshots)
 
 
 def table_moved(
     config: RunConfig, task: Task, model: Transformer, first: Array | None = None
 ) -> float:
-    """How far a learned table moved, as a share of the norm it began with; NaN if no table is
-    learned. Without the `first` table the start is drawn again: it is a function of the seed."""
+    """Return how far a learned table moved, as a share of its initial norm.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The settings of the run.
+    task : Task
+        Its task.
+    model : Transformer
+        The trained model.
+    first : ndarray, optional
+        The table before training (n d); None draws it again from the seed.
+
+    Returns
+    -------
+    float
+        NaN if no table was learned.
+    """
     table = model.table(task.places)
     if table is None or not list(model.encoding.parameters()) or config.donor is not None:
         return float("nan")
@@ -215,12 +292,12 @@ def _measure_place(run: RunSummary, task: Task, truth: Truth, rng: np.random.Gen
     values["table/distance"] = analysis.distance_correlation(
         run.table, coords, symmetries=truth.symmetries
     ).value
-    found = analysis.procrustes(
+    fit = analysis.procrustes(
         run.table, ground, symmetries=truth.symmetries, permutations=SHUFFLES, rng=rng
     )
-    values |= {"table/procrustes": found.distance, "table/procrustes_p": found.p}
-    values["table/procrustes_shuffled"] = float(found.null.mean())
-    run.notes["procrustes_alignment"] = found.alignment.words
+    values |= {"table/procrustes": fit.distance, "table/procrustes_p": fit.p}
+    values["table/procrustes_shuffled"] = float(fit.null.mean())
+    run.notes["procrustes_alignment"] = fit.alignment.words
 
 
 def _measure_task(run: RunSummary, task: Task, tables: bool = True) -> None:
@@ -242,10 +319,10 @@ def _measure_attention(run: RunSummary, truth: Truth, reference: Array | None) -
     if run.maps is None:
         return
     ideal = analysis.relation_agreement(run.maps, truth.relation)
-    found = {"attention/relation": ideal.correlation}
+    agreement_by_layer = {"attention/relation": ideal.correlation}
     if reference is not None:
-        found["attention/reference"] = analysis.agreement(run.maps, reference).cosine
-    for name, by_layer in found.items():
+        agreement_by_layer["attention/reference"] = analysis.agreement(run.maps, reference).cosine
+    for name, by_layer in agreement_by_layer.items():
         run.values[name] = float(by_layer.mean())
         run.values.update({f"{name}_layer{i + 1}": float(v) for i, v in enumerate(by_layer)})
 

@@ -1,5 +1,4 @@
-"""A table over training: where its tokens lie, how alike they are, and how far it shows the true
-relation."""
+"""A table over training: where its tokens lie, and how far it shows the true relation."""
 
 from __future__ import annotations
 
@@ -42,17 +41,21 @@ class TableCourse:
 
 
 def table_course(run: RunSummary, coords: Array, relation: Array) -> TableCourse:
-    """Measure a run's table over training, or at its end alone where no others were kept.
+    """Measure a run's table over training, or at its end if no others were kept.
 
     Parameters
     ----------
-    run
+    run : RunSummary
         A run that has a table (n d).
-    coords
-        Where the tokens are (n c). Tables are turned to lie as these do where c is 2, and as the
-        last table does elsewhere.
-    relation
+    coords : ndarray
+        Where the tokens are (n c). If c is 2, tables are rotated to match these; otherwise to match
+        the last table.
+    relation : ndarray
         Which tokens belong together (n n).
+
+    Returns
+    -------
+    TableCourse
     """
     tables = _kept(run)
     last = list(tables.values())[-1]
@@ -73,8 +76,20 @@ def table_course(run: RunSummary, coords: Array, relation: Array) -> TableCourse
 
 
 def principal_points(table: Array, layout: Array | None) -> Array:
-    """Three coordinates per token (n 3): the first two principal components, turned to lie as
-    `layout` (n 2) does, and the third as it is."""
+    """Project a table onto its first three principal components.
+
+    Parameters
+    ----------
+    table : ndarray
+        The table (n d).
+    layout : ndarray or None
+        Points (n 2) that the first two components are rotated to match; None leaves them.
+
+    Returns
+    -------
+    ndarray
+        Coordinates (n 3).
+    """
     dims = min(3, *table.shape)
     points = analysis.picture(table, dims).coordinates
     points = np.pad(points, ((0, 0), (0, 3 - dims)))

@@ -1,5 +1,4 @@
-"""The causal check: is it the learned table that generalises? Fresh models get tables of others,
-frozen."""
+"""The causal check: do fresh models generalise with the frozen tables that others learned?"""
 
 from __future__ import annotations
 
@@ -64,7 +63,12 @@ class Arm:
     first_minus_this: Arm | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arm as plain values."""
+        """Return the arm as plain values.
+
+        Returns
+        -------
+        dict
+        """
         values = {"mean": self.mean, "low": self.low, "high": self.high, "seeds": self.seeds}
         less = self.first_minus_this
         return values if less is None else values | {"first_minus_this": less.to_dict()}
@@ -103,12 +107,23 @@ class Transplant:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as plain values: what `placecell transplant --json` prints."""
+        """Return the comparison as plain values: what `placecell transplant --json` prints.
+
+        Returns
+        -------
+        dict
+        """
         arms = {name: arm.to_dict() for name, arm in self.arms.items()}
         return {"headline": self.headline, "arms": arms}
 
     def to_frame(self) -> pd.DataFrame:
-        """Return `table` as a pandas data frame."""
+        """Return `table` as a pandas data frame.
+
+        Returns
+        -------
+        pd.DataFrame
+            One row per arm and seed.
+        """
         return self.table.to_frame()
 
     def __str__(self) -> str:
@@ -205,12 +220,16 @@ def plan_transplant(base: RunConfig, small: float, large: float, seeds: int) -> 
 
     Parameters
     ----------
-    base
+    base : RunConfig
         The settings of all runs. Encoding and seeds are set here.
-    small, large
+    small, large : float
         The σ at which the tables are learned.
-    seeds
+    seeds : int
         The number of seeds.
+
+    Returns
+    -------
+    TransplantPlan
     """
     pairs = donors(base, small, large, seeds)
     return TransplantPlan(pairs, [receivers(*pair) for pair in pairs])
@@ -225,10 +244,16 @@ def compare_transplants(
 
     Parameters
     ----------
-    out
+    out : Path or str
         The folder of the runs.
-    pairs, arms
-        The runs, as `plan_transplant` gives them.
+    pairs : sequence of (RunConfig, RunConfig)
+        The donors, as `plan_transplant` gives them.
+    arms : sequence of dict[str, RunConfig]
+        The receivers, as `plan_transplant` gives them.
+
+    Returns
+    -------
+    Transplant
     """
     headline = make_task(pairs[0][0]).headline
     scores = {
@@ -249,8 +274,22 @@ def compare_transplants(
 def donors(
     base: RunConfig, small: float, large: float, seeds: int
 ) -> list[tuple[RunConfig, RunConfig]]:
-    """For each seed, the run that learns its table from a small σ and the one that does from a
-    large."""
+    """Plan the runs that learn tables.
+
+    Parameters
+    ----------
+    base : RunConfig
+        The settings of all runs.
+    small, large : float
+        The σ at which the tables are learned.
+    seeds : int
+        The number of seeds.
+
+    Returns
+    -------
+    list of (RunConfig, RunConfig)
+        For each seed, the run at small σ and the run at large σ.
+    """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, not {seeds}.")
     if not small < large:
@@ -264,8 +303,21 @@ def donors(
 
 
 def receivers(small: RunConfig, large: RunConfig) -> dict[str, RunConfig]:
-    """The four arms: fresh weights, and a frozen table that is (a) learned at small σ, (b) that
-    with its rows shuffled, (c) random with the same row norms, (d) learned at large σ."""
+    """Plan the four runs with fresh weights and a frozen table.
+
+    The table is (a) learned at small σ, (b) the same with its rows shuffled, (c) random with the
+    same row norms, (d) learned at large σ.
+
+    Parameters
+    ----------
+    small, large : RunConfig
+        The donors of one seed.
+
+    Returns
+    -------
+    dict
+        The runs by the name of their arm.
+    """
 
     def receiver(source: RunConfig, change: str) -> RunConfig:
         config = replace(

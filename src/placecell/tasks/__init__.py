@@ -1,5 +1,4 @@
-"""The experiments: a task says what the tokens are, where they are, and how it is scored. One
-folder each."""
+"""The experiments: a task says what tokens are, where they are, and how a model is scored."""
 
 from placecell.tasks.registry import (
     available,

@@ -379,5 +379,16 @@ def hide(values: Tensor, masked: Tensor, group: Tensor) -> Examples:
 
 
 def field(examples: Examples) -> Tensor:
-    """Return the values (b n) of samples as they were before masking."""
+    """Return the values of samples as they were before masking.
+
+    Parameters
+    ----------
+    examples : Examples
+        Masked samples.
+
+    Returns
+    -------
+    Tensor
+        Values (b n).
+    """
     return examples.tokens[..., 0].scatter(1, examples.read, examples.targets)

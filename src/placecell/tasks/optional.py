@@ -1,5 +1,4 @@
-"""What a task may offer beyond what training needs. Whoever uses one of these asks first
-(`isinstance`)."""
+"""What a task may offer beyond what training needs; its users check with `isinstance` first."""
 
 from __future__ import annotations
 
@@ -21,27 +20,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a run learned, as arrays over the places; None for an encoding without a table."""
+    """What a run learned, as arrays over the places.
+
+    Attributes
+    ----------
+    table : ndarray or None
+        The learned table (n d); None for an encoding without one.
+    untrained : ndarray or None
+        The table before training (n d).
+    maps : ndarray
+        Attention averaged over samples and heads (layers n n).
+    """
 
     table: NDArray[np.float64] | None  # n d
     untrained: NDArray[np.float64] | None  # n d: the table before training
-    maps: NDArray[np.float64]  # layers n n: attention averaged over samples and heads
+    maps: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class ItemScores:
-    """A model on items used with people, people beside it."""
+    """A model on items used with people, with people's scores.
 
-    groups: dict[str, dict[str, float]]  # condition (and "all") -> items, model, published, people
-    notes: dict[str, Any]  # what else there is to say: keys that are wrong, agreement item by item
+    Attributes
+    ----------
+    groups : dict
+        Condition (and `all`) to a dict of `items`, `model`, `published` and `people`.
+    notes : dict
+        Further results: wrong answers in the file, agreement with people on each item.
+    """
+
+    groups: dict[str, dict[str, float]]
+    notes: dict[str, Any]
 
 
 @runtime_checkable
 class HasMeasures(Protocol):
-    """A task that reads more from a finished run than is measured of every task's runs."""
+    """A task that measures more of a finished run than is measured for every task."""
 
     def measure(self, learned: Learned, rng: np.random.Generator) -> dict[str, float]:
-        """Measurements by name."""
+        """Measure a finished run.
+
+        Parameters
+        ----------
+        learned : Learned
+            What the run learned.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        dict
+            Measurements by name.
+        """
 
 
 @runtime_checkable
@@ -49,8 +79,13 @@ class HasBaselines(Protocol):
     """A task with other methods to compare a model with."""
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Other methods on the same data, and the same measures of other matrices: name ->
-        measurements by name."""
+        """Measure other methods on the same data.
+
+        Returns
+        -------
+        dict
+            Name of the method to its measurements by name.
+        """
 
 
 @runtime_checkable
@@ -58,8 +93,18 @@ class HasPicture(Protocol):
     """A task whose places can be drawn where they are."""
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:
-        """The places, coloured by each partition (title -> n); None if they cannot be drawn
-        here."""
+        """Draw the places, coloured by each partition.
+
+        Parameters
+        ----------
+        partitions : Mapping[str, ndarray
+            Title to the part of each place (n).
+
+        Returns
+        -------
+        Figure or None
+            None if they cannot be drawn here.
+        """
 
 
 @runtime_checkable
@@ -67,17 +112,36 @@ class HasItems(Protocol):
     """A task that people have worked on too."""
 
     def score_items(self, model: Transformer, items: Path, human: Path | None = None) -> ItemScores:
-        """The model on the items of a file that people have also worked on."""
+        """Score a model on items that people have worked on too.
+
+        Parameters
+        ----------
+        model : Transformer
+            A trained model.
+        items : Path
+            The file of the items.
+        human : Path, optional
+            A file of people's accuracy on each item.
+
+        Returns
+        -------
+        ItemScores
+        """
 
 
 def need_truth(task: Task, what: str) -> Truth:
-    """The truth of a task, for what cannot be done without.
+    """Return the truth of a task, or raise an InputError.
 
     Parameters
     ----------
     task : Task
+        The task.
     what : str
-        What needs it, as the beginning of the sentence that says so.
+        What needs the truth, as the beginning of the error message.
+
+    Returns
+    -------
+    Truth
     """
     truth = task.truth()
     if truth is None:
@@ -88,7 +152,19 @@ def need_truth(task: Task, what: str) -> Truth:
 
 
 def need_items(task: Task, items: Path) -> HasItems:
-    """The task, if it has items used with people."""
+    """Return a task that has items used with people, or raise an InputError.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+    items : Path
+        The file of the items, for the error message.
+
+    Returns
+    -------
+    HasItems
+    """
     if not isinstance(task, HasItems):
         raise InputError(f"{items}: this task has no items used with people.")
     return task

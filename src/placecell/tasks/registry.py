@@ -1,5 +1,4 @@
-"""Tasks by name: this package's, one folder each, and those of others. `placecell.registry` keeps
-them."""
+"""Tasks by name: this package's, one folder each, and those of others."""
 
 from __future__ import annotations
 
@@ -18,12 +17,16 @@ T_co = TypeVar("T_co", bound=type)
 
 
 def register(name: str) -> Callable[[T_co], T_co]:
-    """Class decorator: make a task known by `name`, to configurations and the command line.
+    """Make a task known to configurations and the command line (a class decorator).
 
     Parameters
     ----------
     name : str
-        How configurations and commands call it: `placecell run NAME`. Runs' folders begin with it.
+        How configurations and commands call it: `placecell run NAME`. Names of runs begin with it.
+
+    Returns
+    -------
+    callable
     """
 
     def add(cls: T_co) -> T_co:
@@ -46,22 +49,57 @@ register_task = register  # as `placecell.register_task`, where the name must sa
 
 
 def available() -> list[str]:
-    """The names of all tasks."""
+    """Return the names of all tasks.
+
+    Returns
+    -------
+    list of str
+    """
     return TASKS.names()
 
 
 def check(name: str) -> str:
-    """The name itself, if there is such a task."""
+    """Return the name itself, or raise an InputError if there is no such task.
+
+    Parameters
+    ----------
+    name : str
+        Name of a task.
+
+    Returns
+    -------
+    str
+    """
     return TASKS.check(name)
 
 
 def config_class(name: str) -> Any:
-    """The dataclass of a task's settings; of this package's tasks without importing torch."""
+    """Return the dataclass of a task's settings, if possible without importing torch.
+
+    Parameters
+    ----------
+    name : str
+        Name of a task.
+
+    Returns
+    -------
+    Any
+    """
     return TASKS.config_class(name)
 
 
 def load(name: str) -> type[Task]:
-    """The task's class."""
+    """Return the class of a task.
+
+    Parameters
+    ----------
+    name : str
+        Name of a task.
+
+    Returns
+    -------
+    type[Task]
+    """
     from placecell.tasks.base import Task  # here, because it imports torch
 
     cls: Any = TASKS.task_class(name)
@@ -71,10 +109,26 @@ def load(name: str) -> type[Task]:
 
 
 def describe() -> list[Entry]:
-    """Every task with where it comes from and one line about it."""
+    """Return every task with where it comes from and one line about it.
+
+    Returns
+    -------
+    list of Entry
+    """
     return TASKS.describe()
 
 
 def presets(name: str) -> dict[str, str]:
-    """The text (TOML) of every preset of a task, by name."""
+    """Return the presets of a task.
+
+    Parameters
+    ----------
+    name : str
+        Name of a task.
+
+    Returns
+    -------
+    dict
+        Name of the preset to its text (TOML).
+    """
     return TASKS.presets(name)

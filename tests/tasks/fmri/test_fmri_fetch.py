@@ -106,8 +106,8 @@ def command(capsys, monkeypatch):
 
     def run(*argv: str) -> tuple[int, str, str]:
         code = call(list(argv))
-        found = capsys.readouterr()
-        return code, found.out, found.err
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return run
 

@@ -105,9 +105,9 @@ def test_the_linear_gaussian_baseline(cortex) -> None:
         split: (field(e).double().numpy(), e.read.numpy()) for split, e in cortex.splits().items()
     }
     often = cortex._often_masked("valid", given["valid"][0])
-    found, shrinkage = analysis.linear_gaussian(given["train"][0], often, given["test"])
+    predicted, shrinkage = analysis.linear_gaussian(given["train"][0], often, given["test"])
     truth = np.take_along_axis(*given["test"], axis=1)
-    assert ((found - truth) ** 2).mean() == pytest.approx(0.4190, abs=0.0005)
+    assert ((predicted - truth) ** 2).mean() == pytest.approx(0.4190, abs=0.0005)
     assert 0.03 < shrinkage < 0.08
     for other in (0.03, 0.065, 0.08):
         x = given["train"][0]
@@ -144,21 +144,21 @@ def test_spins_of_centroids_are_near_those_of_the_sphere(cortex) -> None:
 
 
 def test_what_linear_methods_make_of_the_brain_is_measured_as_a_table_is(cortex) -> None:
-    found = cortex.baselines()
+    baselines = cortex.baselines()
     for name in (
         "correlations of the training data, rows as a table",
         "principal components of the training data",
     ):
         assert (
-            found[name]["table/modularity"]
-            > found["correlations of the training data"]["table/modularity"]
+            baselines[name]["table/modularity"]
+            > baselines["correlations of the training data"]["table/modularity"]
         )
         assert {
             "table/spatial_p",
             "table/kmeans_ari",
             "table/louvain_ari",
             "table/fc_test",
-        } <= found[name].keys()
+        } <= baselines[name].keys()
 
 
 def test_aal2_left_and_right_stand_in_turn(aal) -> None:

@@ -160,9 +160,9 @@ def test_names_are_read_and_tables_are_as_programs_save_them(
     ):  # as pandas saves a frame, its index in front
         rows = [f"{i},{row}" for i, row in enumerate(plain.splitlines())]
         (tmp_path / "frame.csv").write_text("\n".join([",".join(["", *heads]), *rows]))
-        found = load_series(tmp_path / "frame.csv")
-        assert found.names == heads
-        assert found.values == pytest.approx(series)
+        loaded = load_series(tmp_path / "frame.csv")
+        assert loaded.names == heads
+        assert loaded.values == pytest.approx(series)
     (tmp_path / "frame.csv").write_text(
         "\n".join([",".join(["", *names]), *(f"7,{row}" for row in plain.splitlines())])
     )
@@ -187,8 +187,10 @@ def test_seconds_a_volume_are_read_where_files_say_them(
         one.header.set_xyzt_units("mm", unit)
         nibabel.save(one, tmp_path / f"{unit}.nii")
         for _ in range(2):  # the second time from the cache
-            found = load_series(tmp_path / f"{unit}.nii", atlas=str(tmp_path / "atlas.nii")).seconds
-            assert found == (None if seconds is None else pytest.approx(seconds))
+            seconds_read = load_series(
+                tmp_path / f"{unit}.nii", atlas=str(tmp_path / "atlas.nii")
+            ).seconds
+            assert seconds_read == (None if seconds is None else pytest.approx(seconds))
     files = {
         "train_files": str(tmp_path / "run.ptseries.nii"),
         "test_files": str(tmp_path / "run.ptseries.nii"),
@@ -477,8 +479,8 @@ def test_confounds_beside_a_run(tmp_path: Path) -> None:
     for subject in ("01", "02"):
         rows = "\n".join(f"{i if i else 'n/a'}\t{subject}" for i in range(4))
         (tmp_path / f"sub-{subject}_task-rest_confounds.tsv").write_text(f"dx\twho\n{rows}\n")
-    found = load_confounds(run, "*_confounds.tsv", 4)
-    assert found.tolist() == [[0, 2], [1, 2], [2, 2], [3, 2]]
+    loaded = load_confounds(run, "*_confounds.tsv", 4)
+    assert loaded.tolist() == [[0, 2], [1, 2], [2, 2], [3, 2]]
     with pytest.raises(InputError, match="4 rows for the 5 volumes"):
         load_confounds(run, "*_confounds.tsv", 5)
     with pytest.raises(InputError, match="expected one file"):

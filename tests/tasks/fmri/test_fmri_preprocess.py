@@ -45,8 +45,8 @@ def test_the_band_is_kept_and_the_rest_is_not() -> None:
         ({"high_pass": 0.01}, [False, True, True]),
         ({"low_pass": 0.1}, [True, True, False]),
     ):
-        found = preprocess(given, None, Config(**band, **OFF), seconds=0.72)
-        power = found[100:-100].std(0) / given[100:-100].std(0)
+        cleaned = preprocess(given, None, Config(**band, **OFF), seconds=0.72)
+        power = cleaned[100:-100].std(0) / given[100:-100].std(0)
         assert (power[kept] > 0.9).all()
         assert (power[~np.array(kept)] < 0.1).all()
 

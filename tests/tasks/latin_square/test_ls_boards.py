@@ -44,8 +44,8 @@ def puzzles(draw):
     ], probe
 
 
-def as_tuple(found) -> tuple[int, int, bool, int]:
-    return int(found.vectors), int(found.steps), bool(found.unique), int(found.answer)
+def as_tuple(classes) -> tuple[int, int, bool, int]:
+    return int(classes.vectors), int(classes.steps), bool(classes.unique), int(classes.answer)
 
 
 def test_there_are_576_squares_and_all_are_latin():
@@ -67,17 +67,17 @@ def test_bit_layout():
 def test_decode_undoes_encode_in_every_shape(symbols):
     cells = np.array(symbols)
     for shape in ((3, 16), (3, 1, 16), (3, 4, 4)):
-        found = decode(encode(cells.reshape(shape)))
-        assert found.dtype == np.uint8
-        assert (found.reshape(-1) == cells).all()
+        decoded = decode(encode(cells.reshape(shape)))
+        assert decoded.dtype == np.uint8
+        assert (decoded.reshape(-1) == cells).all()
 
 
 def test_bulk_agrees_with_the_reference():
     cells, probe = random_puzzles(6000, seed=1)
-    found = classify(cells, probe)
+    classes = classify(cells, probe)
     possible = solve(encode(cells), probe)
     expected = [plain.classify(c, p) for c, p in zip(cells.tolist(), probe.tolist(), strict=True)]
-    assert list(zip(*(a.tolist() for a in found), strict=True)) == expected
+    assert list(zip(*(a.tolist() for a in classes), strict=True)) == expected
     for c, p, s in zip(cells[:1500].tolist(), probe.tolist(), possible, strict=False):
         assert plain.solve(c, p) == set(np.flatnonzero(s) + 1)
     # The sample has every case: all six conditions, answers that are not unique, answers that take
@@ -119,7 +119,7 @@ def test_arbitrary_cells_are_solved_or_refused(cells):
 @pytest.mark.parametrize("seed", range(5))
 def test_symmetries_leave_the_class_unchanged(seed):
     cells, probe = random_puzzles(2000, seed)
-    found = classify(cells, probe)
+    classes = classify(cells, probe)
     rng = np.random.default_rng(seed)
     grid, where = cells.reshape(-1, 4, 4), np.zeros((2000, 4, 4), bool)
     where.reshape(-1, 16)[np.arange(2000), probe] = True
@@ -130,11 +130,11 @@ def test_symmetries_leave_the_class_unchanged(seed):
     )
     for move in (lambda g: g.transpose(0, 2, 1), lambda g: g[:, rows], lambda g: g[:, :, columns]):
         moved = classify(move(grid), move(where).reshape(-1, 16).argmax(1))
-        assert all((a == b).all() for a, b in zip(found, moved, strict=True))
+        assert all((a == b).all() for a, b in zip(classes, moved, strict=True))
     renamed = classify(names[cells], probe)
-    assert (renamed.vectors == found.vectors).all()
-    assert (renamed.steps == found.steps).all()
-    assert (renamed.answer == names[found.answer]).all()
+    assert (renamed.vectors == classes.vectors).all()
+    assert (renamed.steps == classes.steps).all()
+    assert (renamed.answer == names[classes.answer]).all()
     assert (canonical(encode(names[cells])) == canonical(encode(cells))).all()
 
 
@@ -178,8 +178,8 @@ def test_worked_examples():
         "?12. ...1 ...2 ...4": (1, 2, 4),
     }.items():
         cells = np.array(puzzle(text))
-        found = classify(np.where(cells == 5, 0, cells), int(np.argmax(cells == 5)))
-        assert (int(found.vectors), int(found.steps), int(found.answer)) == expected, text
+        classes = classify(np.where(cells == 5, 0, cells), int(np.argmax(cells == 5)))
+        assert (int(classes.vectors), int(classes.steps), int(classes.answer)) == expected, text
 
 
 def test_check_puzzle_accepts():

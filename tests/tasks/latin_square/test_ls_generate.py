@@ -35,13 +35,13 @@ def drawn():
 
 
 def test_the_reference_agrees(drawn):
-    found = zip(
+    drawn_kinds = zip(
         drawn.vectors.tolist(), drawn.steps.tolist(), itertools.repeat(True), drawn.answer.tolist()
     )
     givens = [[0 if s == 5 else s for s in c] for c in drawn.cells().tolist()]
     assert [
         plain.classify(c, p) for c, p in zip(givens, drawn.probe.tolist(), strict=True)
-    ] == list(found)
+    ] == list(drawn_kinds)
 
 
 def test_cells_mark_the_probe(drawn):

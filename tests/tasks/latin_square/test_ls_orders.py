@@ -21,15 +21,15 @@ from placecell.tasks.latin_square import (
 def all_squares(order: int) -> list[tuple[int, ...]]:
     """Every Latin square, by trying all ways to stack permutations."""
     rows = list(itertools.permutations(range(1, order + 1)))
-    found = [()]
+    partial = [()]
     for _ in range(order):
-        found = [
+        partial = [
             (*square, row)
-            for square in found
+            for square in partial
             for row in rows
             if all(len({*column}) == len(column) for column in zip(*square, row, strict=True))
         ]
-    return [tuple(itertools.chain(*square)) for square in found]
+    return [tuple(itertools.chain(*square)) for square in partial]
 
 
 @pytest.mark.parametrize("order", range(2, 9))

@@ -40,18 +40,18 @@ def certain(answers: np.ndarray) -> np.ndarray:
 
 def test_a_perfect_model_is_right_everywhere_but_for_the_wrong_key(items_file: Path) -> None:
     items = load_items(items_file)
-    found = compare(certain(items.puzzles.answer), items)
-    assert found.groups["all"] == {
+    scores = compare(certain(items.puzzles.answer), items)
+    assert scores.groups["all"] == {
         "items": 108,
         "model": 1.0,
         "published": pytest.approx(107 / 108),
         "people": 0.713,
     }
-    assert found.groups["1v1s"]["published"] == pytest.approx(17 / 18)
-    assert found.groups["3v2s"] == {"items": 18, "model": 1.0, "published": 1.0, "people": 0.434}
-    assert found.notes["rows_whose_published_answer_is_not_possible"] == [5]
-    assert found.notes["rows_answered_wrong"] == []
-    assert found.notes["vectors_as_published"] == found.notes["steps_as_published"] == 108
+    assert scores.groups["1v1s"]["published"] == pytest.approx(17 / 18)
+    assert scores.groups["3v2s"] == {"items": 18, "model": 1.0, "published": 1.0, "people": 0.434}
+    assert scores.notes["rows_whose_published_answer_is_not_possible"] == [5]
+    assert scores.notes["rows_answered_wrong"] == []
+    assert scores.notes["vectors_as_published"] == scores.notes["steps_as_published"] == 108
 
 
 def test_wrong_answers_are_listed_and_agreement_with_people_is_a_rank_correlation(
@@ -64,9 +64,9 @@ def test_wrong_answers_are_listed_and_agreement_with_people_is_a_rank_correlatio
         0, 1, 108
     )  # the model is surer of later items, and so are people
     probability = np.where(certain(answers) > 0, sure[:, None], (1 - sure[:, None]) / 3)
-    found = compare(probability, items, human=np.linspace(0, 1, 108))
-    assert found.notes["rows_answered_wrong"] == [1, 108]
-    assert found.notes["rank_correlation_with_people"] > 0.9
+    scores = compare(probability, items, human=np.linspace(0, 1, 108))
+    assert scores.notes["rows_answered_wrong"] == [1, 108]
+    assert scores.notes["rank_correlation_with_people"] > 0.9
     with pytest.raises(InputError, match="107 items; the items file has 108"):
         compare(probability, items, human=np.zeros(107))
 
@@ -89,9 +89,9 @@ def test_evaluate_prints_the_model_beside_people(
         call(["evaluate", trained, "--items", str(items_file), "--human", str(human), "--json"])
         == 0
     )
-    told = json.loads(capsys.readouterr().out)
-    assert set(told["groups"]) == {*CONDITIONS, "all"}
-    assert -1 <= told["notes"]["rank_correlation_with_people"] <= 1
+    content = json.loads(capsys.readouterr().out)
+    assert set(content["groups"]) == {*CONDITIONS, "all"}
+    assert -1 <= content["notes"]["rank_correlation_with_people"] <= 1
     assert call(["evaluate", trained, "--items", str(items_file)]) == 0
     assert "0.713" in capsys.readouterr().out
     assert call(["evaluate", trained]) == 0

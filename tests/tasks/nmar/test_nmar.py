@@ -16,7 +16,7 @@ from placecell.train import make_task
 
 def test_the_equation_step_by_step() -> None:
     w = network((3, 4), 1.3, 0.3, 0.5, np.random.default_rng(0)).weights
-    found = simulate(w, 2, 3, 0.5, np.random.default_rng(7))
+    states = simulate(w, 2, 3, 0.5, np.random.default_rng(7))
     rng = np.random.default_rng(7)
     x = rng.normal(0, 1, (2, 7))
     for t in range(BURN_IN + 3):
@@ -28,27 +28,27 @@ def test_the_equation_step_by_step() -> None:
             + shock
         )
         if t >= BURN_IN:
-            assert found[:, t - BURN_IN] == pytest.approx(x, abs=1e-9)
+            assert states[:, t - BURN_IN] == pytest.approx(x, abs=1e-9)
 
 
 @pytest.mark.parametrize("of", [(12,) * 5, (3, 20, 7)])
 def test_blocks_are_positive_with_the_spectral_radius_asked_for(of: tuple[int, ...]) -> None:
-    found = network(of, 1.3, 0.3, 0.1, np.random.default_rng(1))
-    assert sorted(np.bincount(found.modules).tolist()) == sorted(of)
+    drawn = network(of, 1.3, 0.3, 0.1, np.random.default_rng(1))
+    assert sorted(np.bincount(drawn.modules).tolist()) == sorted(of)
     for module in range(len(of)):
-        inside = found.modules == module
-        block = found.weights[np.ix_(inside, inside)]
+        inside = drawn.modules == module
+        block = drawn.weights[np.ix_(inside, inside)]
         assert block.min() >= 0
         assert np.abs(np.linalg.eigvals(block)).max() == pytest.approx(1.3)
 
 
 def test_coupling_between_modules_is_sparse_and_of_either_sign() -> None:
-    found = network((12,) * 5, 1.3, 0.3, 0.1, np.random.default_rng(2))
-    between = found.weights[found.modules[:, None] != found.modules]
+    drawn = network((12,) * 5, 1.3, 0.3, 0.1, np.random.default_rng(2))
+    between = drawn.weights[drawn.modules[:, None] != drawn.modules]
     there = between[between != 0]
     assert len(there) / len(between) == pytest.approx(0.1, abs=0.02)
     assert 0.4 < (there > 0).mean() < 0.6
-    within = found.weights[found.modules[:, None] == found.modules].mean()
+    within = drawn.weights[drawn.modules[:, None] == drawn.modules].mean()
     assert np.abs(there).mean() == pytest.approx(0.3 * within, rel=0.15)
 
 
@@ -65,9 +65,9 @@ def test_from_15_to_360_nodes_the_modules_are_in_the_data(modules: str) -> None:
     assert task.n_tokens == sum(sizes(task.config.modules))
     fc = task.fc("train")
     assert np.isfinite(fc).all()
-    found = analysis.modules(fc, truth.labels["module"])
-    assert found.within > 0.3
-    assert abs(found.between) < 0.2
+    by_module = analysis.modules(fc, truth.labels["module"])
+    assert by_module.within > 0.3
+    assert abs(by_module.between) < 0.2
 
 
 def test_bistable_so_not_gaussian() -> None:

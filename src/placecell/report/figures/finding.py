@@ -23,8 +23,20 @@ OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
 
 
 def fig_finding(summary: Summary) -> Figure:
-    """The finding in one picture: the headline against σ, what the table learned, attention, and
-    two tables: the most readable one by the task's first measure, and that of the largest σ."""
+    """Draw the finding in one picture.
+
+    The headline against σ, what the table learned, attention, and two tables: the most readable one
+    by the task's first measure, and that of the largest σ.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure
+    """
     figure = Figure(figsize=(12, 7), layout="constrained")
     axes = figure.subplot_mosaic("AABBCC\nDDEEFF")
     _against_sigma(
@@ -55,25 +67,35 @@ def fig_finding(summary: Summary) -> Figure:
 
 
 def fig_tables(summary: Summary) -> Figure:
-    """A 2D picture of every table: the first two principal components, tokens named by their number
-    and coloured by the first thing that is known of them; lines join tokens that belong together,
-    where they are few."""
+    """Draw the first two principal components of every table.
+
+    Tokens are numbered and coloured by their first known label; lines join tokens that belong
+    together if there are few enough of them.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure
+    """
     truth = summary.truth
-    found = [next(r for r in summary.runs if r.label == label) for label in summary.labels]
-    shown = [run for run in found if run.table is not None and np.ptp(run.table) > 0]
+    first_runs = [next(r for r in summary.runs if r.label == label) for label in summary.labels]
+    shown = [run for run in first_runs if run.table is not None and np.ptp(run.table) > 0]
     columns = min(4, max(1, len(shown)))
     rows = max(1, -(-len(shown) // columns))
     figure = Figure(figsize=(3 * columns, 3 * rows), layout="constrained")
     panels = np.atleast_1d(figure.subplots(rows, columns)).flatten()
     coords = summary.task.places.coords.double().numpy()
-    layout = (
-        coords if coords.shape[1] == 2 else None
-    )  # turned to lie as the tokens do, where they lie in a plane
+    # if tokens lie in a plane, tables are rotated to match them
+    layout = coords if coords.shape[1] == 2 else None
     colours = next(iter(truth.labels.values()), np.zeros(summary.n_places))
     for panel, run in zip(panels, shown, strict=False):
         assert run.table is not None
-        found_picture = analysis.picture(run.table, align_to=layout)
-        x, y = found_picture.coordinates.T
+        picture = analysis.picture(run.table, align_to=layout)
+        x, y = picture.coordinates.T
         for i, j in np.argwhere(np.triu(truth.relation) > 0) if len(x) <= MOST_JOINED else ():
             panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
         panel.scatter(x, y, c=colours, cmap="viridis" if len(x) <= MOST_JOINED else "tab10", s=60)
@@ -86,7 +108,7 @@ def fig_tables(summary: Summary) -> Figure:
                 fontsize=5.5,
                 color="white",
             )
-        share = found_picture.explained[:2].sum()
+        share = picture.explained[:2].sum()
         panel.set_title(f"{run.label} ({share:.0%} of the variance)", fontsize=8)
         panel.set_xticks([])
         panel.set_yticks([])
@@ -96,9 +118,20 @@ def fig_tables(summary: Summary) -> Figure:
 
 
 def fig_training(summary: Summary) -> Figure:
-    """Training and test scores over the steps, one panel a configuration, one line a seed; the best
-    of the simpler methods dashed. Errors are shown from the first evaluation after the start on,
-    which would dwarf them."""
+    """Draw training and test scores over the steps.
+
+    One panel per configuration, one line per seed, and the best of the simpler methods dashed.
+    Errors are shown without those before training, which would hide the rest.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure
+    """
     headline, errors = summary.task.headline, summary.task.headline_lower_is_better
     labels = summary.labels
     columns = min(4, len(labels))
@@ -119,16 +152,16 @@ def fig_training(summary: Summary) -> Figure:
         panel.set_title(label, fontsize=8)
     for panel in panels[len(labels) :]:
         panel.set_visible(False)
-    told = "dark: training, red: test"
+    legend = "dark: training, red: test"
     simpler = {
         n: v[f"test/{headline}"] for n, v in summary.baselines.items() if f"test/{headline}" in v
     }
     if simpler:
         best = (min if errors else max)(simpler, key=lambda name: simpler[name])
-        told += f", dashed: {best}"
+        legend += f", dashed: {best}"
         for panel in panels[: len(labels)]:
             panel.axhline(simpler[best], color=LARGE, lw=0.9, ls="--")
-    figure.supxlabel(f"step ({told})", fontsize=9)
+    figure.supxlabel(f"step ({legend})", fontsize=9)
     figure.supylabel(headline, fontsize=9)
     return figure
 
@@ -140,12 +173,17 @@ def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: 
         return
     if curve:
         sigmas = [sigma for sigma, _ in curve]
-        found = [summary.interval(label, name) for _, label in curve]
+        intervals = [summary.interval(label, name) for _, label in curve]
         axis.plot(
-            sigmas, [i.estimate for i in found], color=INK, marker="o", ms=4, label="learnable"
+            sigmas, [i.estimate for i in intervals], color=INK, marker="o", ms=4, label="learnable"
         )
         axis.fill_between(
-            sigmas, [i.low for i in found], [i.high for i in found], color=INK, alpha=0.15, lw=0
+            sigmas,
+            [i.low for i in intervals],
+            [i.high for i in intervals],
+            color=INK,
+            alpha=0.15,
+            lw=0,
         )
         for sigma, label in curve:
             values = summary.values(label, name)
@@ -178,10 +216,8 @@ def _agreement(axis: Axes, summary: Summary) -> None:
         x, y = summary.values(label, name), summary.values(label, f"test/{summary.task.headline}")
         axis.plot(x, y, ".", color=INK, ms=3, alpha=0.4)
         axis.plot(np.mean(x), np.mean(y), "o", color=INK, ms=5)
-        place, aside = (
-            (float(np.mean(x)), float(np.mean(y))),
-            (3, -9 if number % 2 else 3),
-        )  # neighbours apart
+        place = (float(np.mean(x)), float(np.mean(y)))
+        aside = (3, -9 if number % 2 else 3)  # so that labels of neighbours do not overlap
         axis.annotate(f"{sigma:g}", place, fontsize=7, xytext=aside, textcoords="offset points")
     words = {
         "attention/reference": "the true encoding's model",

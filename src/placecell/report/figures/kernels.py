@@ -15,15 +15,38 @@ PICTURES = {"lazy_rich", "lazy_rich_curves"}
 
 
 def figures(lazy: LazyRich) -> dict[str, Figure]:
-    """The pictures that the runs have data for."""
+    """Draw the pictures that the runs have data for.
+
+    Parameters
+    ----------
+    lazy : LazyRich
+        What was measured.
+
+    Returns
+    -------
+    dict
+        Figures by name.
+    """
     made = zip(sorted(PICTURES), (fig_lazy_rich(lazy), fig_curves(lazy)), strict=True)
     return {name: figure for name, figure in made if figure is not None}
 
 
 def fig_lazy_rich(lazy: LazyRich) -> Figure | None:
-    """Along training: kernel distance, velocity, the table's share of the kernel, alignment, the
-    table's movement; and at the end the linear models of the first and last kernel beside the
-    network."""
+    """Draw how kernel and table change over training.
+
+    Kernel distance, velocity, the table's share of the kernel, alignment and the table's movement;
+    and at the end ridge regression with the first and the last kernel beside the network.
+
+    Parameters
+    ----------
+    lazy : LazyRich
+        What was measured.
+
+    Returns
+    -------
+    Figure or None
+        None if no run kept weights from during training.
+    """
     labels = [label for label in lazy.labels if len(lazy.steps(label, "kernel_distance")) > 2]
     if not labels:
         return None
@@ -41,7 +64,7 @@ def fig_lazy_rich(lazy: LazyRich) -> Figure | None:
     }
     panels = {
         "A": ("kernel_distance", WHOLE, "kernel distance from the start"),
-        "B": ("kernel_velocity", WHOLE, "kernel velocity (distance a step)"),
+        "B": ("kernel_velocity", WHOLE, "kernel velocity (distance per step)"),
         "C": ("kernel_share", "PE", "the table's share of the kernel's trace"),
         "D": (
             "target_alignment",
@@ -130,8 +153,18 @@ def _gap(axis: Axes, lazy: LazyRich, names: dict[str, str]) -> None:
 
 
 def fig_curves(lazy: LazyRich) -> Figure | None:
-    """The headline, the kernel distance and the table's movement at the end against σ: one line for
-    every other setting that varies. None where no line has two σ."""
+    """Draw headline, kernel distance and movement of the table at the end against σ.
+
+    Parameters
+    ----------
+    lazy : LazyRich
+        What was measured.
+
+    Returns
+    -------
+    Figure or None
+        One line for each value of the other settings; None if no line has two σ.
+    """
     lines: dict[str, list[tuple[float, str]]] = {}
     for label in lazy.labels:
         sigma = lazy.config(label).encoding.sigma

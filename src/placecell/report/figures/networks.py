@@ -1,5 +1,4 @@
-"""Pictures of modules and networks: similarity in their order, attention between them, and where
-they lie."""
+"""Pictures of modules and networks: similarity of rows, attention between them, rows in 3D."""
 
 from __future__ import annotations
 
@@ -17,8 +16,18 @@ COLOURS = "tab10"
 
 
 def pictures(summary: Summary) -> dict[str, Figure]:
-    """The pictures that a sweep of a task with modules gets beside the others; none for other
-    tasks."""
+    """Draw the pictures of a task with modules.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    dict
+        Figures by name; empty for other tasks.
+    """
     shown = networks(summary)
     if shown is None:
         return {}
@@ -30,8 +39,20 @@ def pictures(summary: Summary) -> dict[str, Figure]:
 
 
 def fig_networks(shown: Networks) -> Figure:
-    """For each run: the similarity of the table's rows in the order of the known networks,
-    attention between networks, and the rows in their first three principal components."""
+    """Draw a column for each run.
+
+    The similarity of the table's rows in the order of the networks, attention between networks, and
+    the rows in their first three principal components.
+
+    Parameters
+    ----------
+    shown : Networks
+        What was measured of the networks.
+
+    Returns
+    -------
+    Figure
+    """
     word, labels, columns = shown.word, shown.labels, len(shown.runs)
     order = np.argsort(labels, kind="stable")
     figure = Figure(figsize=(3.4 * columns, 9.6), layout="constrained")

@@ -31,23 +31,44 @@ STYLE: dict[Any, Any] = {
 
 
 def paper_panels(summary: Summary) -> dict[str, Figure]:
-    """Every panel that these runs have data for, by name."""
+    """Draw every panel that these runs have data for.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    dict
+        Figures by name.
+    """
     with matplotlib.rc_context(STYLE):
-        found = {name: make(summary) for name, make in PANELS.items()}
-    return {name: figure for name, figure in found.items() if figure is not None}
+        panels = {name: make(summary) for name, make in PANELS.items()}
+    return {name: figure for name, figure in panels.items() if figure is not None}
 
 
 def fig_headline(summary: Summary) -> Figure | None:
-    """The headline against σ, other encodings as lines; bars when there is no σ to go along."""
+    """Draw the headline against σ, other encodings as lines; bars if there is no σ curve.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure or None
+    """
     figure, name = _column(0.72), f"test/{summary.task.headline}"
     axis = figure.subplots()
     if summary.sigma_curve():
         _against_sigma(axis, summary, name, f"test {summary.task.headline}", others=True)
         _plain_ticks(axis, summary)
         return figure
-    found = [summary.interval(label, name) for label in summary.labels]
-    places = np.arange(len(found))
-    axis.barh(places, [i.estimate for i in found], color=INK, height=0.6)
+    intervals = [summary.interval(label, name) for label in summary.labels]
+    places = np.arange(len(intervals))
+    axis.barh(places, [i.estimate for i in intervals], color=INK, height=0.6)
     axis.set_yticks(places, summary.labels)
     axis.invert_yaxis()
     axis.set_xlabel(f"test {summary.task.headline}")
@@ -55,8 +76,18 @@ def fig_headline(summary: Summary) -> Figure | None:
 
 
 def fig_maps(summary: Summary) -> Figure | None:
-    """The learned table at the best σ and at the largest: the plane of most variance, lines where
-    tokens belong together."""
+    """Draw the first two principal components of the tables of the best and the largest σ.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure or None
+        None if there is no table.
+    """
     pair = _pair(summary)
     if not pair:
         return None
@@ -84,7 +115,18 @@ def fig_maps(summary: Summary) -> Figure | None:
 
 
 def fig_similarity(summary: Summary) -> Figure | None:
-    """How alike the rows of the same two tables are, tokens that belong together side by side."""
+    """Draw the similarity of the rows of the same two tables.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure or None
+        None if there is no table.
+    """
     pair = _pair(summary)
     if not pair:
         return None
@@ -105,8 +147,20 @@ def fig_similarity(summary: Summary) -> Figure | None:
 
 
 def fig_attention(summary: Summary) -> Figure | None:
-    """Attention of the best and the largest σ in the layer that follows the true relation most,
-    beside the ideal."""
+    """Draw attention of the best and the largest σ beside the ideal.
+
+    Each is shown in the layer that follows the true relation most.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure or None
+        None without attention maps or without a known truth.
+    """
     pair = [run for run in _pair(summary) if run.maps is not None]
     if not pair or summary.task.truth() is None:
         return None
@@ -127,7 +181,18 @@ def fig_attention(summary: Summary) -> Figure | None:
 
 
 def fig_procrustes(summary: Summary) -> Figure | None:
-    """Procrustes distance to the true table against σ, with what shuffled rows reach."""
+    """Draw the Procrustes distance to the true table against σ, beside shuffled rows.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure or None
+        None if it was not measured.
+    """
     curve = summary.sigma_curve()
     if not curve or not any("table/procrustes" in run.values for run in summary.runs):
         return None
@@ -149,7 +214,18 @@ def fig_procrustes(summary: Summary) -> Figure | None:
 
 
 def fig_agreement(summary: Summary) -> Figure | None:
-    """Agreement of attention against the headline, over σ."""
+    """Draw the agreement of attention with the truth against the headline, over σ.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure or None
+        None without a σ curve or without attention maps.
+    """
     if not summary.sigma_curve() or not any(run.maps is not None for run in summary.runs):
         return None
     figure = _column(0.6)
@@ -158,7 +234,17 @@ def fig_agreement(summary: Summary) -> Figure | None:
 
 
 def fig_curves(summary: Summary) -> Figure | None:
-    """Training and test over the steps, at the best σ and the largest."""
+    """Draw training and test scores over the steps, at the best σ and the largest.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Figure or None
+    """
     labels = [run.label for run in _pair(summary)] or summary.labels[:2]
     figure = _column(0.5)
     for axis, label in zip(

@@ -1,5 +1,4 @@
-"""The page's pictures of tables and attention maps, packed small: 16-bit whole numbers in
-base64."""
+"""The page's tables and attention maps, packed as 16-bit integers in base64."""
 
 from __future__ import annotations
 
@@ -17,22 +16,45 @@ from placecell.study.tables import table_course
 
 BUDGET = 8_000_000  # bytes of the page for tables, and the same for attention maps
 FULL = 32767
-SPREAD = (
-    2.0  # the largest coordinate of a token in a picture, where the mean squared radius is 1/16
-)
+SPREAD = 2.0  # the largest coordinate in a picture, where the mean squared radius is 1/16
 
 
 def pack(values: Array, most: float = 1.0) -> str:
-    """Values between −most and most as little-endian 16-bit numbers in base64; to be multiplied by
-    most / 32767."""
+    """Pack values as little-endian 16-bit integers in base64.
+
+    Parameters
+    ----------
+    values : ndarray
+        Numbers of any shape.
+    most : float
+        The largest absolute value; larger ones are clipped.
+
+    Returns
+    -------
+    str
+        To be multiplied by most / 32767.
+    """
     whole: NDArray[np.int16] = np.round(np.clip(values / most, -1, 1) * FULL).astype("<i2")
     return base64.b64encode(whole.tobytes()).decode()
 
 
 def tables(summary: Summary) -> dict[str, Any]:
-    """Every table over training: where its tokens lie in the plane (and space) of most variance,
-    and how alike they are. Tokens are ordered by the first thing known of them, so that what
-    belongs together stands together."""
+    """Pack every table over training.
+
+    Tokens are ordered by their first known label, so that those that belong together are
+    neighbours.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    dict
+        Principal components and similarities of each run, with labels, edges and a sentence; empty
+        if no run has a table.
+    """
     truth = summary.truth
     runs = [run for run in summary.runs if run.table is not None and np.ptp(run.table) > 0]
     if not runs:
@@ -55,8 +77,18 @@ def tables(summary: Summary) -> dict[str, Any]:
 
 
 def attention(summary: Summary) -> dict[str, Any]:
-    """Every run's attention maps by layer and head, and the relation that they would follow
-    ideally."""
+    """Pack every run's attention maps by layer and head, with the ideal map.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    dict
+        Empty if no run has maps.
+    """
     runs = [run for run in summary.runs if run.heads is not None]
     if not runs:
         return {}
@@ -65,7 +97,7 @@ def attention(summary: Summary) -> dict[str, Any]:
     ideal = relation / np.where(total > 0, total, 1.0)
     cost = max(run.heads.size for run in runs if run.heads is not None) * 2 * 4 // 3
     chosen = shown(runs, cost, BUDGET)
-    found = []
+    packed = []
     for run in _ordered(chosen, summary):
         assert run.heads is not None
         layers, heads = run.heads.shape[:2]
@@ -73,12 +105,12 @@ def attention(summary: Summary) -> dict[str, Any]:
             run.values.get(f"attention/relation_layer{i + 1}", float("nan")) for i in range(layers)
         ]
         one = {"label": run.label, "seed": run.result.config.seed, "layers": layers, "heads": heads}
-        found.append(one | {"maps": pack(run.heads), "relation": by_layer})
+        packed.append(one | {"maps": pack(run.heads), "relation": by_layer})
     return {
         "n": summary.n_places,
         "order": _order(summary),
         "ideal": pack(ideal),
-        "runs": found,
+        "runs": packed,
         "all": len(chosen) == len(runs),
         "sentence": sentences.attention(summary),
     }

@@ -1,5 +1,4 @@
-"""One self-contained page from runs: what was run, what was found, what went wrong, how to repeat
-it."""
+"""One self-contained page from runs: what was run, measured and wrong, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -39,17 +38,41 @@ CONTENTS = {
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A finished page. In a notebook it shows itself; `figure` gives its figures one by one."""
+    """A finished page. In a notebook it shows itself; `figure` gives its figures one by one.
+
+    Attributes
+    ----------
+    title : str
+        The title.
+    html : str
+        The whole page.
+    panels : mapping of str to Panel
+        Its figures by name.
+    summary : Summary or None
+        What was measured; None while no run is finished.
+    parts : mapping
+        What a live page sends when it changes: `main` and `data`.
+    """
 
     title: str
     html: str
     panels: Mapping[str, Panel]
-    summary: Summary | None  # None while no run is finished
-    parts: Mapping[str, Any] = field(
-        repr=False, default_factory=dict
-    )  # what a live page sends: main and data
+    summary: Summary | None
+    parts: Mapping[str, Any] = field(repr=False, default_factory=dict)
 
     def write(self, path: Path | str) -> Path:
+        """Write the page to a file.
+
+        Parameters
+        ----------
+        path : Path or str
+            The file; its folder must exist.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
         path = Path(path)
         if not path.parent.is_dir():
             raise InputError(f"{path}: there is no folder {path.parent}.")
@@ -61,7 +84,21 @@ class Page:
         return path
 
     def figure(self, name: str, metric: str | None = None) -> Any:
-        """The figure `headline`, `training` or `agreement` as a plotly figure."""
+        """Return one figure of the page as a plotly figure.
+
+        Parameters
+        ----------
+        name : str
+            `headline`, `training` or `agreement`.
+        metric : str, optional
+            Which metric of the training figure, or measure of the agreement figure; None takes the
+            first.
+
+        Returns
+        -------
+        Any
+            A plotly figure.
+        """
         if name not in self.panels:
             raise InputError(
                 f"no figure {name!r} in this report; it has: {', '.join(self.panels) or 'none'}."
@@ -87,12 +124,33 @@ def build_page(
     live: str | None = None,
     on_run: Callable[[int, int], None] = lambda done, total: None,
 ) -> Page:
-    """The page of a store. `known` and `seen` save measuring twice (see `measure`); `live` is the
-    version that a live page is told, None for a page that stands alone."""
-    environment, plotly = (
-        _templates(),
-        _plotly(),
-    )  # what is missing is said before anything is measured
+    """Build the page of some runs.
+
+    Parameters
+    ----------
+    store : RunSet
+        The runs.
+    title : str, optional
+        Title of the page; None takes one from the task.
+    known : mapping, optional
+        Measurements by run, as `known_measures` reads them.
+    seen : dict, optional
+        What was measured before, by run; new measurements are added to it.
+    items : Path, optional
+        A file of items used with people.
+    human : Path, optional
+        A file of people's accuracy on these items.
+    live : str, optional
+        Version of a page that is served; None for a page that is a file.
+    on_run : callable
+        Called with the number of runs measured so far, and of all.
+
+    Returns
+    -------
+    Page
+    """
+    # first, because missing packages should be reported before anything is measured
+    environment, plotly = _templates(), _plotly()
     runs = [r for r in store.results if r.config.donor is None]
     names = sorted({r.config.task for r in runs})
     if len(names) > 1:
@@ -105,11 +163,11 @@ def build_page(
     if any(r.status in ("done", "diverged") for r in runs):
         summary = measure(runs, store.where, known=known, seen=seen, keys=keys, on_run=on_run)
     labels = {r.config.name: label(r.config, keys) for r in runs}
-    found: dict[str, Panel] = {}
+    figures: dict[str, Panel] = {}
     shades: dict[str, str] = {}
     if summary is not None:
         shades = panels.colours(summary)
-        found = {
+        figures = {
             "headline": panels.headline_panel(summary),
             "agreement": panels.agreement_panel(summary),
         }
@@ -119,18 +177,18 @@ def build_page(
             runs, key=lambda r: (place.get(labels[r.config.name], len(place)), r.config.seed)
         )
         pairs = [(labels[r.config.name], r) for r in order]
-        found["training"] = panels.training_panel(pairs, parts.headline_of(runs[0]), shades)
+        figures["training"] = panels.training_panel(pairs, parts.headline_of(runs[0]), shades)
     tables = arrays.tables(summary) if summary else {}
     attention = arrays.attention(summary) if summary else {}
     start = _start(summary, tables)
     lazy, notes = kernels.section(store)
     grids = lazy + (parts.grids(summary, items, human) if summary else [])
-    told = parts.Told(store, runs, labels, summary)
+    words = parts.PageText(store, runs, labels, summary)
     context: dict[str, Any] = {
-        "title": title or told.title,
+        "title": title or words.title,
         "version": placecell.__version__,
         "live": live is not None,
-        "panels": found,
+        "panels": figures,
         "tables": tables
         and tables
         | {
@@ -142,17 +200,17 @@ def build_page(
         and attention
         | {"configurations": list(dict.fromkeys(run["label"] for run in attention["runs"]))},
         "grids": grids,
-        "training_labels": list(dict.fromkeys(t["name"] for t in found["training"].traces))
+        "training_labels": list(dict.fromkeys(t["name"] for t in figures["training"].traces))
         if runs
         else [],
-        "headline_height": _height(found.get("headline")),
-        **told.context(),
-        "notes": told.notes() + notes,
+        "headline_height": _height(figures.get("headline")),
+        **words.context(),
+        "notes": words.notes() + notes,
     }
     context["contents"] = [(i, n) for i, n in CONTENTS.items() if _present(i, context)]
     data = {
         "version": live,
-        "panels": {name: _embedded(panel) for name, panel in found.items()},
+        "panels": {name: _embedded(panel) for name, panel in figures.items()},
         "tables": tables and tables | {"start": start},
         "attention": attention
         and attention
@@ -161,7 +219,7 @@ def build_page(
             if start[0] in context["attention"]["configurations"]
             else context["attention"]["configurations"][0]
         },
-        "grids": {grid["id"]: {"columns": grid["columns"]} for grid in grids} | told.columns(),
+        "grids": {grid["id"]: {"columns": grid["columns"]} for grid in grids} | words.columns(),
     }
     data = files.finite({name: value or None for name, value in data.items()})
     template = Path(__file__).parent / "template"
@@ -185,12 +243,21 @@ def build_page(
         }
     )
     main = environment.get_template("main.html").render(context) if live is not None else ""
-    return Page(context["title"], text, found, summary, {"main": main, "data": data})
+    return Page(context["title"], text, figures, summary, {"main": main, "data": data})
 
 
 def embed(data: Any) -> str:
-    """JSON that can stand inside a script element: no `<` is left in it, so nothing in it ends the
-    element."""
+    """Write data as JSON that can stand inside a script element: without `<`.
+
+    Parameters
+    ----------
+    data : Any
+        Plain values.
+
+    Returns
+    -------
+    str
+    """
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
         "<", "\\u003c"
     )
@@ -255,9 +322,8 @@ def _templates() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
-    environment.filters["together"] = lambda text: text.replace(
-        "σ = ", "σ\u00a0=\u00a0"
-    )  # not over the end of a line
+    # no line break inside σ = 0.1
+    environment.filters["together"] = lambda text: text.replace("σ = ", "σ\u00a0=\u00a0")
     return environment
 
 
@@ -272,6 +338,12 @@ def _plotly() -> str:
 
 
 def missing() -> InputError:
+    """Make the error that names the missing packages.
+
+    Returns
+    -------
+    InputError
+    """
     return InputError(
         "the page needs plotly and jinja2; install them with: pip install 'placecell[report]'"
     )

@@ -1,5 +1,4 @@
-"""The page's section "Lazy or rich?": what `placecell analyse FOLDER --lazy-rich` left in
-FOLDER/analysis."""
+"""The page's section "Lazy or rich?": what `placecell analyse FOLDER --lazy-rich` wrote."""
 
 from __future__ import annotations
 
@@ -51,8 +50,18 @@ PICTURES = {
 
 
 def section(store: RunSet) -> tuple[list[dict[str, Any]], list[str]]:
-    """The section as one of the page's grids, none if nothing was measured; and notes on what
-    cannot be shown."""
+    """Make the section from the files in FOLDER/analysis.
+
+    Parameters
+    ----------
+    store : RunSet
+        The runs.
+
+    Returns
+    -------
+    tuple[list[dict[str, Any]], list[str]]
+        The section as a list of at most one table, and notes on what cannot be shown.
+    """
     if store.folder is None:
         return [], []
     path = store.folder / "analysis" / "lazy_rich_summary.csv"
@@ -71,7 +80,7 @@ def section(store: RunSet) -> tuple[list[dict[str, Any]], list[str]]:
         f"Older than {late} of the {len(finished)} runs that are finished now; to bring it "
         f"up to date, {again}."
     )
-    found = {
+    content = {
         "sentence": f"{_ends(rows)} {READING}",
         "notes": [stale] if late else [],
         "columns": Table.from_rows(rows),
@@ -80,7 +89,7 @@ def section(store: RunSet) -> tuple[list[dict[str, Any]], list[str]]:
         one for name, alt in PICTURES.items() for one in _picture(path.with_name(name), alt)
     ]
     return [
-        {"id": "lazy", "heading": "Lazy or rich?", "pictures": pictures} | found | _table(rows)
+        {"id": "lazy", "heading": "Lazy or rich?", "pictures": pictures} | content | _table(rows)
     ], []
 
 
@@ -105,7 +114,7 @@ def _read(path: Path) -> tuple[list[Row], float]:
 
 
 def _table(rows: Sequence[Row]) -> dict[str, Any]:
-    """A row a configuration, a column for what was measured of any of them."""
+    """One row per configuration, one column per measure that any of them has."""
     labels: dict[str, dict[str, Row]] = {}
     for row in rows:
         labels.setdefault(row["label"], {})[row["heading"]] = row

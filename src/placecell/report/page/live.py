@@ -22,8 +22,13 @@ WATCHED = ("status.json", "metrics.csv", "lazy_rich*")
 
 
 class Live:
-    """The page of a folder, built anew when something in the folder has changed; each finished run
-    is measured once."""
+    """The page of a folder, built again when something in the folder has changed.
+
+    Every finished run is measured once.
+
+    Parameters ---------- folder : Path A folder of runs. build : callable Builds the page, as
+    `build_page` does. **options Further arguments of `build`.
+    """
 
     def __init__(
         self, folder: Path, build: Callable[..., Page] = build_page, **options: Any
@@ -34,18 +39,28 @@ class Live:
         self.made: tuple[str, Page] | None = None
 
     def version(self) -> str:
-        """Changes whenever a run begins, is saved or ends, or an analysis that the page shows is
-        made."""
+        """Return a text that changes when a run or an analysis that the page shows changes.
+
+        Returns
+        -------
+        str
+        """
         stats = []
         for name in WATCHED:
             for path in sorted(self.folder.glob(f"*/{name}")):
-                with contextlib.suppress(OSError):  # gone between the listing and the look
-                    found = path.stat()
-                    stats.append((str(path), found.st_mtime_ns, found.st_size))
+                with contextlib.suppress(OSError):  # removed since it was listed
+                    stat = path.stat()
+                    stats.append((str(path), stat.st_mtime_ns, stat.st_size))
         return f"{hash(tuple(stats)) & (2**64 - 1):x}"
 
     def page(self) -> tuple[str, Page]:
-        """The page as the folder is now, and its version."""
+        """Return the page as the folder is now.
+
+        Returns
+        -------
+        (str, Page)
+            Version and page.
+        """
         with self.guard:
             version = self.version()
             if self.made is None or self.made[0] != version:
@@ -109,7 +124,19 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def make_server(live: Live, port: int = 0) -> ThreadingHTTPServer:
-    """A server of the page on the loopback address; port 0 takes any that is free."""
+    """Make a server of the page on the loopback address.
+
+    Parameters
+    ----------
+    live : Live
+        The page.
+    port : int
+        The port; 0 takes any free one.
+
+    Returns
+    -------
+    ThreadingHTTPServer
+    """
     try:
         server = ThreadingHTTPServer(("127.0.0.1", port), _Handler)
     except (OSError, OverflowError) as error:

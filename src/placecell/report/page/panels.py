@@ -1,9 +1,8 @@
-"""The page's figures as plain values: columns of data, traces that point into them, and the
-sentence below.
+"""The page's figures as plain values: columns of data, traces that point into them, and a sentence.
 
-A trace names columns and the rows it takes of them, so what a figure shows and what its CSV holds
-is one and the same. The page's script and `plotly_figure` below both turn a panel into a plotly
-figure."""
+A trace names columns and the rows it takes of them, so that a figure and its CSV file have the same
+data. The page's script and `plotly_figure` both turn a panel into a plotly figure.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +16,8 @@ from placecell.report.page import sentences
 from placecell.store.runs import RunResult
 from placecell.study.records import RunSummary, Summary
 
-RAMP = (
-    "#12908e",
-    "#3f7fc4",
-    "#8a63b8",
-    "#c94f7c",
-    "#d9642c",
-)  # σ from small to large; readable on light and dark
+# σ from small to large; readable on light and dark
+RAMP = ("#12908e", "#3f7fc4", "#8a63b8", "#c94f7c", "#d9642c")
 OTHERS = ("#a98307", "#7c8894", "#4f9d5d", "#9b7653", "#b0709b", "#5d8a9b")
 DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px 2px")
 MEASURES = {
@@ -36,8 +30,25 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Panel:
-    """A figure: its data by column, the traces that show them, and the sentence that says what to
-    see."""
+    """A figure of the page.
+
+    Attributes
+    ----------
+    id : str
+        Its name.
+    title : str
+        Its title.
+    sentence : str
+        What to see in it.
+    columns : dict
+        Its data by column.
+    traces : list of dict
+        What is drawn of which rows and columns.
+    axes : dict
+        Titles and ticks of the axes.
+    choices : dict
+        What the page's controls choose from.
+    """
 
     id: str
     title: str
@@ -45,21 +56,42 @@ class Panel:
     columns: dict[str, list[Any]]
     traces: list[dict[str, Any]] = field(default_factory=list)
     axes: dict[str, Any] = field(default_factory=dict)
-    choices: dict[str, Any] = field(default_factory=dict)  # what the page's controls choose from
+    choices: dict[str, Any] = field(default_factory=dict)
 
 
 def colours(summary: Summary) -> dict[str, str]:
-    """A colour for every configuration: along a ramp by σ, other encodings from a list of their
-    own."""
+    """Choose a colour for every configuration: a ramp over σ, and a list for the others.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    dict
+        Label to colour.
+    """
     curve = [label for _, label in summary.sigma_curve()]
-    found = dict(zip(curve, ramp(len(curve)), strict=True))
-    rest = [label for label in summary.labels if label not in found]
-    return found | {label: OTHERS[i % len(OTHERS)] for i, label in enumerate(rest)}
+    on_curve = dict(zip(curve, ramp(len(curve)), strict=True))
+    rest = [label for label in summary.labels if label not in on_curve]
+    return on_curve | {label: OTHERS[i % len(OTHERS)] for i, label in enumerate(rest)}
 
 
 def headline_panel(summary: Summary) -> Panel:
-    """The headline against σ with its interval and the seeds; other encodings as lines across.
-    Without a σ curve, every configuration is a place of its own."""
+    """Show the headline against σ with its interval and seeds, other encodings as lines.
+
+    Without a σ curve every configuration has a row of its own.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Panel
+    """
     name, curve, shades = f"test/{summary.task.headline}", summary.sigma_curve(), colours(summary)
     columns: dict[str, list[Any]] = {
         k: [] for k in ("configuration", "sigma", "seed", "value", "low", "high")
@@ -154,8 +186,22 @@ def headline_panel(summary: Summary) -> Panel:
 def training_panel(
     results: Sequence[tuple[str, RunResult]], headline: str, shades: Mapping[str, str]
 ) -> Panel:
-    """Headline, loss and gradient into the table over the steps: a line a configuration and split,
-    seeds within it."""
+    """Show headline, loss and gradient into the table over the steps.
+
+    Parameters
+    ----------
+    results : sequence of (str, RunResult)
+        Label and run.
+    headline : str
+        Name of the headline metric.
+    shades : mapping
+        Colour of each configuration.
+
+    Returns
+    -------
+    Panel
+        One trace per metric, configuration and split.
+    """
     columns: dict[str, list[Any]] = {
         k: [] for k in ("metric", "configuration", "split", "seed", "step", "value")
     }
@@ -203,7 +249,17 @@ def training_panel(
 
 
 def agreement_panel(summary: Summary) -> Panel:
-    """Each measure of table and attention against the headline, seeds small and means large."""
+    """Show every measure of table and attention against the headline.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    Panel
+    """
     name, shades = f"test/{summary.task.headline}", colours(summary)
     wanted = MEASURES | {
         m: MEASURES.get(m, m.replace("/", " ")) for m in getattr(summary.task, "shown", ())
@@ -253,8 +309,20 @@ def agreement_panel(summary: Summary) -> Panel:
 
 
 def plotly_figure(panel: Panel, metric: str | None = None) -> Any:
-    """The panel as a plotly figure, for a notebook. `metric` chooses among those of the training
-    panel, or among the measures of the agreement panel."""
+    """Turn a panel into a plotly figure, for a notebook.
+
+    Parameters
+    ----------
+    panel : Panel
+        The panel.
+    metric : str, optional
+        Which metric of the training panel, or measure of the agreement panel; None takes the first.
+
+    Returns
+    -------
+    Any
+        A plotly figure.
+    """
     import plotly.graph_objects as go
 
     metric = metric or next(
@@ -315,7 +383,21 @@ def plotly_figure(panel: Panel, metric: str | None = None) -> Any:
 
 
 def shown(runs: Sequence[RunSummary], cost: int, budget: int) -> list[RunSummary]:
-    """As many seeds of every configuration as the budget of bytes has room for, at least one."""
+    """Choose as many seeds of every configuration as fit into a budget, at least one.
+
+    Parameters
+    ----------
+    runs : sequence of RunSummary
+        The runs.
+    cost : int
+        Bytes of one run.
+    budget : int
+        Bytes of all.
+
+    Returns
+    -------
+    list of RunSummary
+    """
     ranked: dict[str, list[RunSummary]] = {}
     for run in sorted(runs, key=lambda r: r.result.config.seed):
         ranked.setdefault(run.label, []).append(run)
@@ -329,7 +411,18 @@ def _append(columns: dict[str, list[Any]], *values: Any) -> None:
 
 
 def ramp(n: int) -> list[str]:
-    """n colours from small to large."""
+    """Return colours from small to large.
+
+    Parameters
+    ----------
+    n : int
+        Number of colours.
+
+    Returns
+    -------
+    list of str
+        Hexadecimal colours.
+    """
     return [_between(place) for place in np.linspace(0, len(RAMP) - 1, n)]
 
 

@@ -1,5 +1,4 @@
-"""The page's words and tables: what was run, diagnoses, conditions, people, runs, environment, how
-to repeat."""
+"""The page's text and tables: runs, diagnoses, conditions, people, environment, how to repeat."""
 
 from __future__ import annotations
 
@@ -25,12 +24,35 @@ STATUSES = ("done", "diverged", "failed", "interrupted", "stopped", "running")
 
 
 def headline_of(result: RunResult) -> str:
+    """Return the name of the headline metric of a run's task.
+
+    Parameters
+    ----------
+    result : RunResult
+        The run.
+
+    Returns
+    -------
+    str
+    """
     return tasks.load(result.config.task).headline
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the page says in words about a store."""
+class PageText:
+    """What the page says in words about some runs.
+
+    Attributes
+    ----------
+    store : RunSet
+        All runs, and those that cannot be read.
+    runs : sequence of RunResult
+        The runs that are shown.
+    labels : mapping of str to str
+        Name of a run to the label of its configuration.
+    summary : Summary or None
+        What was measured; None while no run is finished.
+    """
 
     store: RunSet
     runs: Sequence[RunResult]
@@ -39,10 +61,17 @@ class Told:
 
     @property
     def title(self) -> str:
+        """The title of the page, from the task's name."""
         task = self.runs[0].config.task.replace("_", " ") if self.runs else "no readable runs"
         return f"{task[:1].upper()}{task[1:]}: what the positions learned"
 
     def context(self) -> dict[str, Any]:
+        """Return all texts and tables by the names that the template uses.
+
+        Returns
+        -------
+        dict
+        """
         diagnoses = self.diagnoses()
         runs = self.rows()
         return {
@@ -62,11 +91,22 @@ class Told:
         }
 
     def columns(self) -> dict[str, Any]:
-        """The data behind the tables that are not panels."""
+        """Return the data of the tables that are not figures.
+
+        Returns
+        -------
+        dict
+        """
         tables = {"diagnosis": self.diagnoses(), "runs": self.rows()}
         return {name: {"columns": Table.from_rows(rows)} for name, rows in tables.items()}
 
     def lead(self) -> str:
+        """Return the first sentences of the page.
+
+        Returns
+        -------
+        str
+        """
         if self.summary is not None:
             return (
                 f"{sentences.headline(self.summary, short=True)} {sentences.tables(self.summary)}"
@@ -78,6 +118,13 @@ class Told:
         )
 
     def ran(self) -> list[str]:
+        """Say what was run.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
         if not self.runs:
             return []
         config = self.runs[0].config
@@ -102,7 +149,13 @@ class Told:
         )
 
     def facts(self) -> list[tuple[str, str]]:
-        """The settings that all runs share and a reader asks for first."""
+        """Return the settings that all runs share and a reader asks for first.
+
+        Returns
+        -------
+        list of (str, str)
+            Pairs of name and value.
+        """
         if not self.runs:
             return []
         differ = set(varying([r.config for r in self.runs]))
@@ -123,21 +176,34 @@ class Told:
         return shared + [(k.split(".")[-1].replace("_", " "), "varies") for k in changed]
 
     def notes(self) -> list[str]:
-        found = []
+        """Say what is left out.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
+        sentences_below = []
         donors = len(self.store.results) - len(self.runs)
         if donors:
-            found.append(
+            sentences_below.append(
                 f"{donors} transplanted runs are left out here; `placecell transplant` compares "
                 f"them."
             )
         if self.store.unreadable:
-            found.append(
+            sentences_below.append(
                 f"{_count(len(self.store.unreadable), 'run')} could not be read; see the runs "
                 f"below."
             )
-        return found
+        return sentences_below
 
     def counts(self) -> str:
+        """Say how many runs ended how.
+
+        Returns
+        -------
+        str
+        """
         counts = Counter(current_status(r.folder, r.status) for r in self.runs)
         text = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
         if self.store.unreadable:
@@ -148,13 +214,19 @@ class Told:
         return f"{text}. {ended}; {seconds / 60:.1f} minutes of training in all."
 
     def rows(self) -> list[dict[str, Any]]:
+        """Return one row per run, also for those that cannot be read.
+
+        Returns
+        -------
+        list of dict[str, Any]
+        """
         name = headline_of(self.runs[0]) if self.runs else ""
         place = {label: i for i, label in enumerate(self.summary.labels if self.summary else [])}
         order = sorted(
             self.runs,
             key=lambda r: (place.get(self.labels[r.config.name], len(place)), r.config.seed),
         )
-        found = [
+        readable = [
             {
                 "run": r.config.name,
                 "configuration": self.labels[r.config.name],
@@ -167,7 +239,7 @@ class Told:
             }
             for r in order
         ]
-        return found + [
+        return readable + [
             {
                 "run": run,
                 "configuration": "",
@@ -182,19 +254,24 @@ class Told:
         ]
 
     def diagnoses(self) -> list[dict[str, Any]]:
-        """A row a configuration and signature, what is not well first."""
+        """Return one row per configuration and diagnosis, what is not well first.
+
+        Returns
+        -------
+        list of dict[str, Any]
+        """
         if self.summary is None:
             return []
-        found: dict[tuple[str, str], list[Any]] = {}
+        groups: dict[tuple[str, str], list[Any]] = {}
         diagnosed = diagnose_summary(self.summary.runs, self.summary.baseline_headlines())
         pairs = zip(self.summary.runs, diagnosed, strict=True)
         for run, one in sorted(pairs, key=lambda pair: pair[0].result.config.seed):
-            found.setdefault((run.label, one.name), []).append((run.result.config.seed, one))
+            groups.setdefault((run.label, one.name), []).append((run.result.config.seed, one))
         place = {label: i for i, label in enumerate(self.summary.labels)}
         total = Counter(run.label for run in self.summary.runs)
         rows = []
         for (label, name), same in sorted(
-            found.items(), key=lambda item: (item[1][0][1].healthy, place[item[0][0]])
+            groups.items(), key=lambda item: (item[1][0][1].healthy, place[item[0][0]])
         ):
             seed, one = same[0]
             seen = f"seed {seed}: {one.seen}" if total[label] > 1 else one.seen
@@ -211,18 +288,35 @@ class Told:
         return rows
 
     def diagnosis_sentence(self, rows: Sequence[Mapping[str, Any]]) -> str:
+        """Count the diagnoses.
+
+        Parameters
+        ----------
+        rows : sequence of Mapping[str, Any]
+            As `diagnoses` returns them.
+
+        Returns
+        -------
+        str
+        """
         counts: Counter[str] = Counter()
         for row in rows:
             if not row["healthy"]:
                 counts[row["signature"]] += int(row["runs"].split()[0])
         total = len(self.summary.runs) if self.summary else 0
         if not counts:
-            return f"All {total} finished runs look well by their own numbers."
+            return f"All {total} finished runs are well by their own numbers."
         said = ", ".join(f"{n} {name}" for name, n in counts.most_common())
         return f"Of {total} finished runs, {sum(counts.values())} show a failure signature: {said}."
 
     def sweep_toml(self) -> str:
-        """Settings from which `placecell sweep` makes exactly these runs."""
+        """Return settings from which `placecell sweep` makes exactly these runs.
+
+        Returns
+        -------
+        str
+            TOML.
+        """
         if not self.runs:
             return ""
         differ = varying([r.config for r in self.runs])
@@ -248,6 +342,12 @@ class Told:
         return "\n".join(lines) + "\n"
 
     def commands(self) -> str:
+        """Return the commands that repeat runs and page.
+
+        Returns
+        -------
+        str
+        """
         task = self.runs[0].config.task if self.runs else "TASK"
         return (
             f"pip install 'placecell[report]'\nplacecell sweep {task} --config sweep.toml --out "
@@ -256,30 +356,50 @@ class Told:
         )
 
     def environments(self) -> list[dict[str, Any]]:
-        """What the runs ran on, once for each that differs."""
-        told_apart = [
+        """Return the machines and packages that the runs used.
+
+        Returns
+        -------
+        list of dict[str, Any]
+            One dict for each different environment, with the number of its runs.
+        """
+        environments = [
             {k: v for k, v in environment_of(r).items() if k != "attempts"} for r in self.runs
         ]
-        found = Counter(json.dumps(one, sort_keys=True) for one in told_apart)
-        told = []
-        for text, count in found.most_common():
+        counts = Counter(json.dumps(one, sort_keys=True) for one in environments)
+        different = []
+        for text, count in counts.most_common():
             values = json.loads(text)
             packages = values.pop("packages", {})
             rows = [(k.replace("_", " "), str(v)) for k, v in values.items() if v is not None]
             rows += [(k, str(v)) for k, v in packages.items()] if isinstance(packages, dict) else []
             if rows:
-                told.append({"runs": count, "rows": rows})
-        return told
+                different.append({"runs": count, "rows": rows})
+        return different
 
 
 def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict[str, Any]]:
-    """The tables by condition, and beside people if their items are given."""
+    """Make the tables by condition, and beside people if items are given.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+    items : Path or None
+        A file of items used with people.
+    human : Path or None
+        A file of people's accuracy on these items.
+
+    Returns
+    -------
+    list of dict[str, Any]
+    """
     headline, groups, up = (
         summary.task.headline,
         list(summary.task.groups),
         more_is_better(summary.task),
     )
-    found = []
+    tables = []
     if len(groups) > 1:
         rows: list[dict[str, Any]] = []
         for label in summary.labels:
@@ -293,10 +413,10 @@ def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict
             )
         if any(math.isfinite(row[g]) for row in rows for g in groups):
             said = sentences.conditions(rows, groups, up)
-            found.append(_grid("conditions", f"Test {headline} by condition", said, rows))
+            tables.append(_grid("conditions", f"Test {headline} by condition", said, rows))
     if items is not None:
-        found.append(_people(summary, items, human))
-    return found
+        tables.append(_people(summary, items, human))
+    return tables
 
 
 def _people(summary: Summary, items: Path, human: Path | None) -> dict[str, Any]:
@@ -333,6 +453,18 @@ def _grid(
 
 
 def number(value: float | None) -> str:
+    """Write a number with three decimals.
+
+    Parameters
+    ----------
+    value : float or None
+        The number.
+
+    Returns
+    -------
+    str
+        "–" if there is none.
+    """
     return "–" if value is None or not math.isfinite(value) else f"{value:.3f}"
 
 

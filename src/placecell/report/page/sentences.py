@@ -18,8 +18,19 @@ PROCRUSTES = "table/procrustes"  # the one measure of which less is better
 
 
 def headline(summary: Summary, short: bool = False) -> str:
-    """Whether accuracy (or error) against σ is the inverted U (or U) of the paper, and what the
-    others reach."""
+    """Say whether the headline against σ has the shape of the paper, and what others reach.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+    short : bool
+        Return the first sentence only.
+
+    Returns
+    -------
+    str
+    """
     name, curve, up = (
         f"test/{summary.task.headline}",
         summary.sigma_curve(),
@@ -90,7 +101,21 @@ def _paired(summary: Summary, best: tuple[float, str], last: tuple[float, str]) 
 
 
 def training(results: Sequence[tuple[str, RunResult]], metric: str, headline: str) -> str:
-    """How training went, by the metric that is shown."""
+    """Say how training went, by the metric that is shown.
+
+    Parameters
+    ----------
+    results : sequence of (str, RunResult)
+        Label and run.
+    metric : str
+        The metric.
+    headline : str
+        Name of the headline metric.
+
+    Returns
+    -------
+    str
+    """
     ends = {
         (label, result.config.seed): (result.final("train", metric), result.final("test", metric))
         for label, result in results
@@ -130,26 +155,40 @@ def training(results: Sequence[tuple[str, RunResult]], metric: str, headline: st
 
 
 def tables(summary: Summary) -> str:
-    """For which σ the table came to show the true relation."""
+    """Say for which σ the table shows the true relation.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    str
+    """
     curve = summary.sigma_curve()
-    found: list[tuple[str, float, float]] = []
+    measured: list[tuple[str, float, float]] = []
     labels = [label for _, label in curve] or [
         label for label in summary.labels if np.isfinite(summary.values(label, "table/moved")).any()
     ]
     for label in labels:
         value = summary.interval(label, "table/relation").estimate
         if math.isfinite(value):
-            found.append(
+            measured.append(
                 (label, value, float(np.nanmean(summary.values(label, "table/relation_p"))))
             )
-    if not found:
+    if not measured:
         return "No learned table is among these runs; fixed tables are shown as they are."
     names = {label: f"σ = {sigma:g}" for sigma, label in curve}
-    clear = [names.get(label, label) for label, value, p in found if value >= LEAST and p < SHOWS]
-    noise = [
-        names.get(label, label) for label, value, p in found if not (value >= LEAST and p < SHOWS)
+    clear = [
+        names.get(label, label) for label, value, p in measured if value >= LEAST and p < SHOWS
     ]
-    top = max(found, key=lambda one: one[1])
+    noise = [
+        names.get(label, label)
+        for label, value, p in measured
+        if not (value >= LEAST and p < SHOWS)
+    ]
+    top = max(measured, key=lambda one: one[1])
     what = "the true arrangement"
     if not clear:
         text = f"No learned table shows {what}"
@@ -165,30 +204,54 @@ def tables(summary: Summary) -> str:
 
 
 def attention(summary: Summary) -> str:
-    """Which configuration's attention follows the true relation most, and least."""
-    found = {
+    """Say which configuration's attention follows the true relation most, and least.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    str
+    """
+    relation = {
         label: summary.interval(label, "attention/relation").estimate for label in summary.labels
     }
-    found = {label: value for label, value in found.items() if math.isfinite(value)}
-    if not found:
+    relation = {label: value for label, value in relation.items() if math.isfinite(value)}
+    if not relation:
         return "No attention maps could be read."
-    most, least = max(found, key=lambda k: found[k]), min(found, key=lambda k: found[k])
+    most, least = max(relation, key=lambda k: relation[k]), min(relation, key=lambda k: relation[k])
     text = (
-        f"Attention follows the true relation most in {most} (correlation {found[most]:.2f}, "
+        f"Attention follows the true relation most in {most} (correlation {relation[most]:.2f}, "
         f"mean over layers)"
     )
     if most != least:
-        text += f" and least in {least} ({found[least]:.2f})"
-    if found[most] < 0.1:
+        text += f" and least in {least} ({relation[least]:.2f})"
+    if relation[most] < 0.1:
         text = (
             f"Attention follows the true relation nowhere: the highest correlation is "
-            f"{found[most]:.2f}, in {most}"
+            f"{relation[most]:.2f}, in {most}"
         )
     return text + "."
 
 
 def agreement(summary: Summary, measure: str, words: str) -> str:
-    """Whether a measure and the headline go together over σ."""
+    """Say whether a measure and the headline rise and fall together over σ.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+    measure : str
+        Name of the measure.
+    words : str
+        The measure in words.
+
+    Returns
+    -------
+    str
+    """
     labels = [label for _, label in summary.sigma_curve()]
     if len(labels) < 3:
         return (
@@ -224,7 +287,21 @@ def agreement(summary: Summary, measure: str, words: str) -> str:
 
 
 def conditions(rows: Sequence[dict[str, Any]], groups: Sequence[str], up: bool) -> str:
-    """Which condition is hardest, and for how many of the configurations."""
+    """Say which condition is hardest, and for how many configurations.
+
+    Parameters
+    ----------
+    rows : sequence of dict[str, Any]
+        Scores by condition, one row per configuration.
+    groups : sequence of str
+        The conditions.
+    up : bool
+        Whether larger scores are better.
+
+    Returns
+    -------
+    str
+    """
     hardest: dict[str, int] = {}
     for row in rows:
         known = {g: row[g] for g in groups if row.get(g) is not None and math.isfinite(row[g])}

@@ -13,6 +13,7 @@ from placecell.errors import InputError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `placecell fetch`."""
     parser.add_argument("dataset", metavar="DATASET", help="hcp-schaefer100 or hcp-aal2")
     about = "accept the data use terms without being asked"
     parser.add_argument("--accept-hcp-terms", action="store_true", help=about)
@@ -58,7 +59,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def ask(terms: str, accepted: bool) -> bool:
-    """Show the terms and return whether they are accepted, now or by an option."""
+    """Show the terms and ask whether they are accepted.
+
+    Parameters
+    ----------
+    terms : str
+        The terms.
+    accepted : bool
+        Whether an option has accepted them already.
+
+    Returns
+    -------
+    bool
+    """
     print(terms, file=sys.stderr)
     if accepted:
         return True

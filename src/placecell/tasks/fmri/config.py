@@ -35,9 +35,9 @@ class Config:
         "auto", "axes of a matrix of time series; auto asks where they cannot be told apart"
     )
     atlas: str | None = option(None, "label image (NIfTI) whose regions are averaged in 4D images")
-    networks: str | None = option(None, "text file with the network of each region, one a line")
+    networks: str | None = option(None, "text file with the network of each region, one per line")
     centroids: str | None = option(
-        None, "text file with x, y, z of each region in mm, one region a line"
+        None, "text file with x, y, z of each region in mm, one region per line"
     )
     repetition_time: float | None = option(
         None, "seconds per volume, which a filter needs, where files do not say it", above=0

@@ -1,5 +1,4 @@
-"""Runs of fMRI, read and checked: from the cache that `placecell fetch` fills, or from the user's
-own files."""
+"""Runs of fMRI, read and checked: from the cache of `placecell fetch`, or from one's own files."""
 
 from __future__ import annotations
 
@@ -33,7 +32,23 @@ SAME = 1e-6  # correlation this near to 1 makes two regions one
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run of one person: a time series for each region."""
+    """One run of one person.
+
+    Attributes
+    ----------
+    name : str
+        Where it was read from, for messages.
+    subject, session, scanner : str
+        Whose run it is, and where it was made.
+    series : ndarray
+        A time series for each region (time n).
+    confounds : ndarray or None
+        Confounds (time c).
+    regions : tuple of str
+        Names of the regions; empty if the file has none.
+    seconds : float or None
+        Seconds per volume; None if not known.
+    """
 
     name: str  # for messages: where it was read from
     subject: str
@@ -45,13 +60,41 @@ class Run:
     seconds: float | None = None  # a volume, where it is known
 
     def region(self, index: int) -> str:
-        """A region in words."""
+        """Name a region in a message.
+
+        Parameters
+        ----------
+        index : int
+            Number of the region, from 0.
+
+        Returns
+        -------
+        str
+        """
         return f"region {index + 1}" + (f" ({self.regions[index]})" if self.regions else "")
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """What is known of the regions beside their time series; None where it is not."""
+    """What is known of the regions besides their time series; None where it is not known.
+
+    Attributes
+    ----------
+    n : int
+        Number of regions.
+    networks : ndarray or None
+        The network of each region (n).
+    names : tuple of str
+        Names of the networks.
+    centroids : ndarray or None
+        Coordinates in mm (n 3).
+    sphere : ndarray or None
+        Coordinates on the spherical surface of the hemisphere, for spins (n 3).
+    mirror : ndarray or None
+        The same number for both regions of a pair across the hemispheres (n).
+    group_fc : ndarray or None
+        Functional connectivity of other people (n n).
+    """
 
     n: int
     networks: NDArray[np.int64] | None = None  # n
@@ -63,7 +106,19 @@ class Regions:
 
 
 def load_regions(config: Config, n: int) -> Regions:
-    """What is known of the n regions of the time series."""
+    """Load what is known of the regions.
+
+    Parameters
+    ----------
+    config : Config
+        The settings.
+    n : int
+        Number of regions.
+
+    Returns
+    -------
+    Regions
+    """
     if config.dataset == "hcp-schaefer100":
         at = folder_of(config.dataset)
         return Regions(
@@ -76,9 +131,8 @@ def load_regions(config: Config, n: int) -> Regions:
             npz(at / "ctx_parc-schaefer-100_desc-fc.npz"),
         )
     if config.dataset == "hcp-aal2":
-        return Regions(
-            n, mirror=np.repeat(np.arange(n // 2), 2)
-        )  # the atlas lists left and right in turn
+        # the atlas lists left and right in turn
+        return Regions(n, mirror=np.repeat(np.arange(n // 2), 2))
     networks: NDArray[np.int64] | None = None
     names: tuple[str, ...] = ()
     centroids: Array | None = None
@@ -86,12 +140,12 @@ def load_regions(config: Config, n: int) -> Regions:
         labels = words(Path(config.networks))
         if "" in labels:
             raise InputError(
-                f"{config.networks}: line {labels.index('') + 1} is empty; expected a label a "
+                f"{config.networks}: line {labels.index('') + 1} is empty; expected one label per "
                 f"region."
             )
         if len(labels) != n:
             raise InputError(
-                f"{config.networks}: {len(labels)} labels for {n} regions; expected one a region."
+                f"{config.networks}: {len(labels)} labels for {n} regions; expected one each."
             )
         kinds, networks = np.unique(labels, return_inverse=True)
         names = tuple(map(str, kinds))
@@ -115,7 +169,18 @@ def load_regions(config: Config, n: int) -> Regions:
 
 
 def load_runs(config: Config) -> dict[str, list[Run]]:
-    """The runs to train on and to test on, checked."""
+    """Load and check the runs to train on and to test on.
+
+    Parameters
+    ----------
+    config : Config
+        The settings.
+
+    Returns
+    -------
+    dict
+        The runs of `train` and `test`.
+    """
     by = config.split or "session"
     if config.dataset == "files":
         runs = {"train": _own(config, config.train_files), "test": _own(config, config.test_files)}
@@ -151,8 +216,19 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
 
 
 def check(run: Run) -> None:
-    """Refuse a run that nothing sensible can be learned from, naming its file and the region
-    (counted from 1)."""
+    """Refuse a run that nothing sensible can be learned from.
+
+    Parameters
+    ----------
+    run : Run
+        The run.
+
+    Raises
+    ------
+    InputError
+        For too few regions or volumes, values that are not finite, constant or repeated regions; it
+        names the file and the region, counted from 1.
+    """
     series = run.series
     if series.shape[1] < 2:
         raise InputError(f"{run.name}: one region; at least two are needed.")
@@ -175,12 +251,27 @@ def check(run: Run) -> None:
 
 
 def digest(runs: Mapping[str, Sequence[Run]], regions: Regions) -> str:
-    """Twelve hexadecimal digits of all that was read, in single precision: an average of voxels may
-    differ in its last digits from one version of a library to the next."""
+    """Compute a digest of all that was read.
+
+    In single precision, because an average of voxels may differ in its last digits from one version
+    of a library to the next.
+
+    Parameters
+    ----------
+    runs : mapping
+        The runs of each split.
+    regions : Regions
+        What is known of the regions.
+
+    Returns
+    -------
+    str
+        Twelve hexadecimal digits.
+    """
     seen = hashlib.sha256()
     parts: list[NDArray[Any] | None] = [regions.networks, regions.centroids]
-    for split, found in runs.items():
-        for run in found:
+    for split, of_split in runs.items():
+        for run in of_split:
             seen.update(repr((split, run.subject, run.regions)).encode())
             parts += [run.series, run.confounds]
     for part in parts:
@@ -191,48 +282,58 @@ def digest(runs: Mapping[str, Sequence[Run]], regions: Regions) -> str:
 
 
 def npz(path: Path) -> Array:
+    """Load the only array of an .npz file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    ndarray
+    """
     with np.load(path, allow_pickle=False) as file:
         return np.asarray(file["arr_0"], dtype=np.float64)
 
 
 def _schaefer(at: Path) -> list[Run]:
-    found = []
+    runs = []
     for path in sorted(at.glob("*_REST*_desc-bold.npz")):
         subject, session = path.name.split("_")[:2]
-        found.append(Run(str(path), subject, session, "HCP", npz(path).T, seconds=HCP_SECONDS))
-    return found
+        runs.append(Run(str(path), subject, session, "HCP", npz(path).T, seconds=HCP_SECONDS))
+    return runs
 
 
 def _aal2(at: Path) -> list[Run]:
-    found = []
+    runs = []
     for path in sorted(at.glob("*.mat")):
         scanner, subject = path.stem.split("-", 1)
         series = np.asarray(loadmat(path)["tc"], dtype=np.float64).T
         seconds = HCP_SECONDS if scanner == "HCP" else None  # the other scanner's files do not say
-        found.append(Run(str(path), subject, "rest", scanner, series, seconds=seconds))
-    return found
+        runs.append(Run(str(path), subject, "rest", scanner, series, seconds=seconds))
+    return runs
 
 
 def _split(runs: Sequence[Run], dataset: str, by: str) -> dict[str, list[Run]]:
     """Training and test runs that differ in the session, the subject or the scanner."""
     values = sorted({getattr(run, by) for run in runs}, key=lambda v: (v != "HCP", v))
     if len(values) < 2:
-        found = ", ".join(values)
-        raise InputError(f"dataset {dataset} cannot be split by {by}: it has one only ({found}).")
+        names = ", ".join(values)
+        raise InputError(f"dataset {dataset} cannot be split by {by}: it has one only ({names}).")
     if by == "subject":
-        runs = [
-            run for run in runs if run.scanner == "HCP"
-        ]  # one thing at a time: people, not machines
+        # of one scanner only, so that training and test differ in people and in nothing else
+        runs = [run for run in runs if run.scanner == "HCP"]
         values = sorted({run.subject for run in runs})
-    held = set(values[-max(1, len(values) // 3) :]) if by == "subject" else set(values[1:])
+    test_values = set(values[-max(1, len(values) // 3) :]) if by == "subject" else set(values[1:])
     return {
-        "train": [run for run in runs if getattr(run, by) not in held],
-        "test": [run for run in runs if getattr(run, by) in held],
+        "train": [run for run in runs if getattr(run, by) not in test_values],
+        "test": [run for run in runs if getattr(run, by) in test_values],
     }
 
 
 def _own(config: Config, patterns: Sequence[str] | None) -> list[Run]:
-    found: list[Run] = []
+    runs: list[Run] = []
     known = None if config.networks is None else len(words(Path(config.networks)))
     for pattern in filter(None, (part.strip() for part in patterns or ())):
         at = Path(pattern)
@@ -248,10 +349,14 @@ def _own(config: Config, patterns: Sequence[str] | None) -> list[Run]:
             raise InputError(f"{pattern}: no such file (looked for from {Path.cwd()}).")
         for path in paths:
             series, names, seconds = load_series(path, config.orientation, config.atlas, known)
-            told = config.repetition_time
-            if seconds is not None and told is not None and abs(seconds - told) > 0.01 * told:
+            configured = config.repetition_time
+            if (
+                seconds is not None
+                and configured is not None
+                and abs(seconds - configured) > 0.01 * configured
+            ):
                 raise InputError(
-                    f"{path}: {seconds:g} s per volume by its header, not {told:g} "
+                    f"{path}: {seconds:g} s per volume by its header, not {configured:g} "
                     f"(--repetition-time)."
                 )
             confounds = (
@@ -260,7 +365,16 @@ def _own(config: Config, patterns: Sequence[str] | None) -> list[Run]:
                 else load_confounds(path, config.confounds, len(series))
             )
             subject = path.name.split("_")[0]
-            found.append(
-                Run(str(path), subject, path.name, "own", series, confounds, names, seconds or told)
+            runs.append(
+                Run(
+                    str(path),
+                    subject,
+                    path.name,
+                    "own",
+                    series,
+                    confounds,
+                    names,
+                    seconds or configured,
+                )
             )
-    return found
+    return runs

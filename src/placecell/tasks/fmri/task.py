@@ -32,8 +32,10 @@ GAP = 20  # volumes left out between the training and the validation part of a r
 
 
 class Fmri(MaskedValues):
-    """Predict masked brain regions of a volume from the visible ones; their networks are the
-    reference."""
+    """Predict masked brain regions of a volume from the visible ones.
+
+    The networks of the regions are the reference that tables are compared with.
+    """
 
     def __init__(self, config: Config) -> None:
         if config.dataset != "files":
@@ -42,20 +44,21 @@ class Fmri(MaskedValues):
         self.regions: Regions = load_regions(config, self.runs["train"][0].series.shape[1])
         self.places = positions(self.regions)
         if config.dataset == "files":
-            found = digest(self.runs, self.regions)
-            if config.contents not in (None, found):
+            now = digest(self.runs, self.regions)
+            if config.contents not in (None, now):
                 patterns = (*(config.train_files or ()), *(config.test_files or ()))
                 raise InputError(
                     f"{', '.join(patterns)}: these files, or what describes their regions, have "
-                    f"changed since the run was made (contents {found}, expected "
+                    f"changed since the run was made (contents {now}, expected "
                     f"{config.contents}). Bring the old "
                     "ones back, or train on the new ones with the command that made it."
                 )
-            config = replace(config, contents=found)  # so that other data are another run
+            config = replace(config, contents=now)  # so that other data are another run
         self.config = config
 
     @property
     def flip(self) -> bool:
+        """Whether training flips the sign of samples at random."""
         return self.config.flip
 
     @property
@@ -64,7 +67,7 @@ class Fmri(MaskedValues):
         return tuple(dict.fromkeys(run.subject for part in self.runs.values() for run in part))
 
     def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
-        """Training runs without their last part, that part (after a gap), and the test runs."""
+        """Return the samples: training runs without their last part, that part, and test runs."""
         parts: dict[str, list[tuple[Array, str]]] = {"train": [], "valid": [], "test": []}
         for split, runs in self.runs.items():
             for run in runs:
@@ -72,35 +75,36 @@ class Fmri(MaskedValues):
                 if split == "test":
                     parts["test"].append((clean, run.subject))
                     continue
-                held = max(2, round(self.config.valid_share * len(clean)))
-                parts["train"].append((clean[: -held - GAP], run.subject))
-                parts["valid"].append((clean[-held:], run.subject))
+                n_valid = max(2, round(self.config.valid_share * len(clean)))
+                parts["train"].append((clean[: -n_valid - GAP], run.subject))
+                parts["valid"].append((clean[-n_valid:], run.subject))
         groups = self.groups
         return {
             split: (
-                np.concatenate([values for values, _ in found]),
+                np.concatenate([values for values, _ in runs]),
                 np.concatenate(
-                    [np.full(len(values), groups.index(subject)) for values, subject in found]
+                    [np.full(len(values), groups.index(subject)) for values, subject in runs]
                 ),
             )
-            for split, found in parts.items()
+            for split, runs in parts.items()
         }
 
     @cached_property
     def networks(self) -> NDArray[np.int64]:
-        """The network of each region: known, or the communities of the training data's functional
-        connectivity."""
+        """The network of each region: known, or a community of the training data's correlations."""
         if self.regions.networks is not None:
             return self.regions.networks
         return analysis.louvain(self.fc("train"), numpy_stream(0, "communities"))
 
     def other_fc(self) -> dict[str, Array]:
-        """The functional connectivity of a group; whether the people of the data belong to it is
-        not known."""
+        """Return the functional connectivity of a group of people.
+
+        It is not known whether the people of the data belong to that group.
+        """
         return {} if self.regions.group_fc is None else {"group": self.regions.group_fc}
 
     def spatial_orders(self) -> NDArray[np.intp] | None:
-        """Spins: random rotations of the two hemispheres' spheres."""
+        """Return spins: random rotations of the spheres of both hemispheres."""
         if self.regions.centroids is None:
             return None
         left = self.regions.centroids[:, 0] < 0
@@ -114,7 +118,7 @@ class Fmri(MaskedValues):
         return analysis.spin_orders(sphere, ~left, NULLS, numpy_stream(0, "spins"))
 
     def truth(self) -> Truth:
-        """Two regions belong together when they are of one network."""
+        """Return the reference: two regions belong together if they are of one network."""
         together = self.networks[:, None] == self.networks
         np.fill_diagonal(together, False)
         labels = {"network": self.networks}
@@ -128,7 +132,7 @@ class Fmri(MaskedValues):
         )
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:
-        """The partitions on the cortex, for the atlas whose surfaces are fetched."""
+        """Draw partitions on the cortex; None unless the surfaces of the atlas were fetched."""
         if self.config.dataset != "hcp-schaefer100":
             return None
         try:
@@ -142,23 +146,47 @@ TASK = Fmri
 
 
 def onto_sphere(centroids: Array, left: NDArray[np.bool_]) -> Array:
-    """Centroids (n 3) seen from the middle of their hemisphere, as points of a sphere: what there
-    is to spin where no spherical surface is known. Rougher than that, since folds and the medial
-    wall bend distances."""
-    found = np.empty_like(centroids)
+    """Project centroids onto a sphere around the middle of their hemisphere.
+
+    For spins where no spherical surface is known. It is less exact, because folds and the medial
+    wall bend distances.
+
+    Parameters
+    ----------
+    centroids : ndarray
+        Coordinates (n 3).
+    left : ndarray
+        Whether a region is in the left hemisphere (n).
+
+    Returns
+    -------
+    ndarray
+        Points of length 1 (n 3).
+    """
+    points = np.empty_like(centroids)
     for side in (left, ~left):
         away = (
             centroids[side] - (centroids[side].min(0) + centroids[side].max(0)) / 2
             if side.any()
             else centroids[side]
         )
-        found[side] = away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-12)
-    return found
+        points[side] = away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-12)
+    return points
 
 
 def positions(regions: Regions) -> Positions:
-    """Regions at their centroids, in units of the mean distance of nearest neighbours; in a row
-    where unknown."""
+    """Place regions at their centroids, in units of the mean distance to the nearest one.
+
+    Parameters
+    ----------
+    regions : Regions
+        What is known of the regions.
+
+    Returns
+    -------
+    Positions
+        In a row if there are no centroids.
+    """
     if regions.centroids is None:
         return Positions.sequence(regions.n)
     apart = cdist(regions.centroids, regions.centroids)

@@ -13,8 +13,8 @@ column 2 and 3, so 4 is left. It takes two vectors (the row and the column) and 
 >>> givens = [[0, 1, 0, 2], [2, 0, 0, 0], [0, 0, 0, 0], [3, 0, 0, 0]]
 >>> solve(givens, probe=0).tolist()
 [False, False, False, True]
->>> found = classify(givens, probe=0)
->>> int(found.answer), int(found.vectors), int(found.steps)
+>>> kind = classify(givens, probe=0)
+>>> int(kind.answer), int(kind.vectors), int(kind.steps)
 (4, 2, 1)
 
 Without the 3 below it, 3 and 4 would both be possible, and the answer not unique. Nothing here

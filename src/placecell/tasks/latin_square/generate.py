@@ -69,17 +69,39 @@ class Puzzles:
         return np.maximum(index, -1, dtype=np.int8)
 
     def cells(self) -> NDArray[np.uint8]:
-        """Cells (n, 16): 0 blank, 1..4 a given symbol, 5 the probe."""
+        """Return the cells: 0 is a blank, 1..4 a given symbol, 5 the probe.
+
+        Returns
+        -------
+        ndarray
+            Cells (n, 16).
+        """
         cells = b.decode(self.givens)
         cells[np.arange(len(self)), self.probe] = b.PROBE
         return cells
 
     def keys(self) -> b.Boards:
-        """One word per puzzle (n,), equal for two puzzles exactly if they differ only in names."""
+        """Return a key of every puzzle, equal for puzzles that differ only in names.
+
+        Returns
+        -------
+        b.Boards
+            Keys (n,).
+        """
         return b.canonical(self.givens) | np.uint64(15) << 4 * self.probe.astype(np.uint64)
 
     def take(self, rows: Ints | NDArray[np.bool_] | slice) -> Puzzles:
-        """Select puzzles by index, mask or slice."""
+        """Select puzzles.
+
+        Parameters
+        ----------
+        rows : Ints or ndarray or slice
+            Indices, a mask or a slice.
+
+        Returns
+        -------
+        Puzzles
+        """
         return Puzzles(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 

@@ -46,7 +46,13 @@ class OrderPuzzles:
         return len(self.givens)
 
     def cells(self) -> NDArray[np.uint8]:
-        """Cells (b, n * n): 0 for a blank, 1..n for a given symbol, n + 1 for the probe."""
+        """Return the cells: 0 is a blank, 1..n a given symbol, n + 1 the probe.
+
+        Returns
+        -------
+        ndarray
+            Cells (b, n * n).
+        """
         cells = self.givens.copy()
         cells[np.arange(len(self)), self.probe] = self.order + 1
         return cells

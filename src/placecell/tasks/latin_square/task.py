@@ -23,8 +23,10 @@ ORDER = 4
 
 
 class LatinSquare(Classification):
-    """Which symbol goes where the probe is? Cells are tokens: blank, one of four symbols, or the
-    probe."""
+    """Which symbol goes where the probe is?
+
+    Cells are tokens: blank, one of four symbols, or the probe.
+    """
 
     shown = (
         "table/relation",
@@ -42,6 +44,7 @@ class LatinSquare(Classification):
         self.places = Positions.grid(ORDER, ORDER)
 
     def splits(self) -> dict[str, Examples]:
+        """Return the puzzles of each split; a share of the givens of test puzzles may be wrong."""
         c = self.config
         sizes = {"train": c.n_train, "valid": c.n_valid, "test": c.n_test}
         puzzles = split(
@@ -51,11 +54,12 @@ class LatinSquare(Classification):
             conditions=c.conditions,
             givens=(c.min_givens, c.max_givens),
         )
-        found = {name: examples(drawn) for name, drawn in puzzles.items()}
-        found["test"] = corrupt(found["test"], c.noise, numpy_stream(c.split_seed, "noise"))
-        return found
+        by_split = {name: examples(drawn) for name, drawn in puzzles.items()}
+        by_split["test"] = corrupt(by_split["test"], c.noise, numpy_stream(c.split_seed, "noise"))
+        return by_split
 
     def score_items(self, model: Transformer, items: Path, human: Path | None = None) -> ItemScores:
+        """Score a model on items that people have worked on too."""
         loaded, people = load_items(items), None if human is None else load_human(human)
         device = next(model.parameters()).device
         given = examples(loaded.puzzles).to(device)
@@ -64,7 +68,7 @@ class LatinSquare(Classification):
         return compare(outputs[:, 0].softmax(-1).cpu().numpy(), loaded, people)
 
     def truth(self) -> Truth:
-        """Two cells belong together when they share a row or a column."""
+        """Return the truth: two cells belong together if they share a row or a column."""
         row, column = np.divmod(np.arange(ORDER**2), ORDER)
         together = (row[:, None] == row) | (column[:, None] == column)
         np.fill_diagonal(together, False)
@@ -77,7 +81,18 @@ TASK = LatinSquare
 
 
 def examples(puzzles: Puzzles) -> Examples:
-    """Puzzles as tensors."""
+    """Turn puzzles into tensors.
+
+    Parameters
+    ----------
+    puzzles : Puzzles
+        n puzzles.
+
+    Returns
+    -------
+    Examples
+        Tokens (n 16), read at the probe.
+    """
     return Examples(
         tokens=torch.from_numpy(puzzles.cells().astype(np.int64)),
         read=torch.from_numpy(puzzles.probe.astype(np.int64))[:, None],
@@ -87,8 +102,21 @@ def examples(puzzles: Puzzles) -> Examples:
 
 
 def corrupt(examples: Examples, share: float, rng: np.random.Generator) -> Examples:
-    """The same puzzles with a share of their givens replaced by another symbol (an error, not a new
-    puzzle)."""
+    """Replace a share of the givens by another symbol; the answers stay.
+
+    Parameters
+    ----------
+    examples : Examples
+        Puzzles.
+    share : float
+        The share, from 0 to 1.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    Examples
+    """
     cells = examples.tokens.numpy()
     hit = (cells >= 1) & (cells <= ORDER) & (rng.random(cells.shape) < share)
     other = (cells - 1 + rng.integers(1, ORDER, cells.shape)) % ORDER + 1

@@ -16,7 +16,10 @@ from placecell.tasks.nmar.simulate import Array, Network, network, simulate
 
 
 class Nmar(MaskedValues):
-    """Predict masked nodes of a nonlinear network from the visible ones; its modules are hidden."""
+    """Predict masked nodes of a nonlinear network from the visible ones.
+
+    The modules of the network are not shown to the model.
+    """
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -24,26 +27,27 @@ class Nmar(MaskedValues):
 
     @cached_property
     def network(self) -> Network:
+        """The network that is simulated."""
         c = self.config
         return network(
             sizes(c.modules), c.radius, c.between, c.density, numpy_stream(c.split_seed, "network")
         )
 
     def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
-        """Series of their own for each split, standardised by the training samples."""
-        c, found = self.config, {}
+        """Return time series of their own for each split, standardised by the training samples."""
+        c, samples = self.config, {}
         for split, count in {"train": c.n_train, "valid": c.n_valid, "test": c.n_test}.items():
             rng = numpy_stream(c.split_seed, f"series/{split}")
             states = simulate(self.network.weights, -(-count // c.length), c.length, c.noise, rng)
-            found[split] = states.reshape(-1, self.n_tokens)[:count]
-        mean, spread = found["train"].mean(0), found["train"].std(0)
+            samples[split] = states.reshape(-1, self.n_tokens)[:count]
+        mean, spread = samples["train"].mean(0), samples["train"].std(0)
         return {
             split: ((x - mean) / spread, np.zeros(len(x), dtype=np.int64))
-            for split, x in found.items()
+            for split, x in samples.items()
         }
 
     def truth(self) -> Truth:
-        """Two nodes belong together when they are of one module."""
+        """Return the truth: two nodes belong together if they are of one module."""
         modules = self.network.modules
         together = modules[:, None] == modules
         np.fill_diagonal(together, False)
