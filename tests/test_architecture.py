@@ -20,6 +20,7 @@ ROOMS = (  # from the ground up
     ("encodings",),
     ("model",),
     ("analysis",),
+    ("doctor",),
     ("tasks",),
     ("train",),
     ("sweep",),

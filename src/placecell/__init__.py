@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from placecell import analysis as analysis
     from placecell import config as config
+    from placecell import doctor as doctor
     from placecell import encodings as encodings
     from placecell import model as model
     from placecell import report as report
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
     from placecell import train as train
     from placecell.config import RunConfig as RunConfig
     from placecell.config.presets import preset as preset
+    from placecell.doctor.find import find_tables as find_tables
+    from placecell.doctor.measure import share_of_position as share_of_position
+    from placecell.doctor.mend import extend as extend
+    from placecell.doctor.mend import freeze as freeze
+    from placecell.doctor.mend import init_ as init_
+    from placecell.doctor.mend import param_groups as param_groups
+    from placecell.doctor.mend import resize as resize
     from placecell.encodings import AlibiPE as AlibiPE
     from placecell.encodings import CausalNoPE as CausalNoPE
     from placecell.encodings import ContinuousPE as ContinuousPE
@@ -61,6 +69,15 @@ _HOME = {
         "SinusoidalPE",
     ),
     "placecell.config.presets": ("preset",),
+    "placecell.doctor": (
+        "extend",
+        "find_tables",
+        "freeze",
+        "init_",
+        "param_groups",
+        "resize",
+        "share_of_position",
+    ),
     "placecell.store": ("Store",),
     "placecell.study.diagnosis": ("diagnose",),
     "placecell.study.findings": ("analyse",),
@@ -73,6 +90,7 @@ _HOME = {
 _PARTS = (
     "analysis",
     "config",
+    "doctor",
     "encodings",
     "model",
     "report",
@@ -82,8 +100,9 @@ _PARTS = (
     "tasks",
     "train",
 )
-__all__ = [  # report and sweep are functions too
+__all__ = [  # doctor, report and sweep are functions too
     *(name for names in _HOME.values() for name in names),
+    "doctor",
     "report",
     "sweep",
 ]

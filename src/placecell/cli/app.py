@@ -32,6 +32,7 @@ OWN = (
     "report",
     "figures",
     "evaluate",
+    "doctor",
     "list",
 )
 EXAMPLES = """Positional encodings that transformers learn and people can read.
@@ -49,6 +50,7 @@ kernels and weights of the runs
 --live follows a running sweep
   placecell transplant latin_square                is it the table that generalises?
   placecell evaluate RUN --items taskData.mat      a trained model beside people
+  placecell doctor my_model.py:make                position tables of any torch model
   placecell fetch hcp-schaefer100                  real brains, for the task fmri"""
 
 
