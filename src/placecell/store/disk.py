@@ -32,7 +32,7 @@ def sync(path: Path) -> None:
     path : Path
         The file.
     """
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # as Windows needs it
     try:
         os.fsync(handle)
     finally:

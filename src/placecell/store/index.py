@@ -12,7 +12,7 @@ from placecell.errors import InputError
 from placecell.registry import ENCODINGS, TASKS
 from placecell.store import files, locks
 from placecell.store.run_set import RunSet, current_status, problem_of, read_runs
-from placecell.store.runs import RunResult, load_result, read_status
+from placecell.store.runs import ENDED, RunResult, load_result, read_status
 from placecell.store.table import Table
 
 FIRST = (
@@ -154,7 +154,11 @@ def _stamp(folder: Path) -> list[list[int]]:
 
 def _usable(row: dict[str, Any], tasks: set[str], encodings: set[str]) -> bool:
     """Whether a row of the index is still true; plugins that are loaded now may change that."""
-    return row.get("task") in tasks and row.get("encoding.name") in encodings
+    return (
+        row.get("task") in tasks
+        and (row.get("encoding.name") in encodings or row["status"] not in ENDED)
+        and row["status"] != "unreadable"
+    )
 
 
 def _row(folder: Path) -> dict[str, Any]:

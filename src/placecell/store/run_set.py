@@ -10,7 +10,7 @@ from typing import Any
 from placecell.errors import InputError
 from placecell.registry import ENCODINGS
 from placecell.store import files, locks
-from placecell.store.runs import RunResult, load_result, not_known, read_status
+from placecell.store.runs import ENDED, RunResult, load_result, not_known, read_status
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,11 @@ def problem_of(result: RunResult) -> str:
     -------
     str
         One sentence: its encoding is not known, metrics or weights are missing or cut off. Empty if
-        there is no problem.
+        there is no problem, or the run has not ended.
     """
     encoding, folder = result.config.encoding.name, result.folder
+    if result.status not in ENDED:
+        return ""
     if encoding not in ENCODINGS.names():
         return str(not_known(folder, ENCODINGS.kind, encoding))
     if result.status == "done":

@@ -130,20 +130,31 @@ def reuse(folder: Path) -> RunResult:
     return replace(load_result(folder), reused=True)
 
 
-def mark_failed(folder: Path, message: str) -> None:
-    """Write into a run's folder that its process died; its checkpoint stays.
+def mark_failed(out: Path, config: RunConfig, message: str) -> None:
+    """Write into the folder of a run that it failed; its checkpoint stays.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the run. If it cannot be written, nothing happens.
+    out : Path
+        The folder of the runs. If it cannot be written, nothing happens.
+    config : RunConfig
+        The run, which may not have a folder yet.
     message : str
         Why.
     """
-    with contextlib.suppress(InputError), locks.lock(folder):
-        if not finished(folder):
-            before = read_status(folder)
-            write_status(folder, "failed", before["step"], before["seconds"], message)
+    folder = out / config.name
+    with contextlib.suppress(InputError):
+        files.make_folder(folder)
+        with locks.lock(folder):
+            if finished(folder):
+                return
+            if not (folder / "config.toml").exists():
+                files.write_text(folder / "config.toml", config.to_toml())
+            step, seconds = 0, 0.0
+            if (folder / "status.json").exists():
+                before = read_status(folder)
+                step, seconds = before["step"], before["seconds"]
+            write_status(folder, "failed", step, seconds, message)
 
 
 def read_status(folder: Path) -> dict[str, Any]:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from placecell import tasks
 from placecell.config import RunConfig
+from placecell.errors import InputError
 from placecell.registry import plugins
 from placecell.store import files
 from placecell.store.index import Store
 from placecell.store.runs import RunResult, finished, mark_failed, reuse
 from placecell.sweep.backends.base import Backend, Busy, Ended, Job, MakeBackend, Step, data_key
+from placecell.sweep.backends.local import end_if_imported
 from placecell.sweep.interrupt import Interrupt
 from placecell.tasks.base import Examples, check_splits
 from placecell.train.device import pick_device
@@ -113,6 +115,7 @@ def sweep(
     list of Outcome
         In the order in which the runs ended.
     """
+    end_if_imported()
     pick_device(device)
     out = Path(out)
     tally = Tally(len(configs))
@@ -135,7 +138,16 @@ def sweep(
         )
         files.make_folder(out)  # not before: data that cannot be used leave nothing
         with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:
-            _drive(backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick)
+            try:
+                _drive(
+                    backend, waiting, out, tally, lambda: interrupt.asked, retries, done, on_tick
+                )
+            except InputError as error:  # no worker can do anything
+                ended = {outcome.config.name for outcome in tally.outcomes}
+                for config in waiting:
+                    if config.name not in ended:
+                        mark_failed(out, config, str(error))
+                raise InputError(str(error)) from None
     if any(outcome.result for outcome in tally.outcomes):
         Store(out).rows()  # brings the index up to date
     return tally.outcomes
@@ -180,6 +192,8 @@ def _drive(
             config = tally.running.pop(event.name)
             tally.steps.pop(event.name, None)
             if isinstance(event, Ended):
+                if event.result is None:
+                    mark_failed(out, config, event.message)
                 done(Outcome(config, event.result, event.message))
             elif isinstance(event, Busy):
                 later[event.name] = time.monotonic() + 2 * TICK
@@ -189,7 +203,7 @@ def _drive(
                 queue.appendleft(config)
             else:
                 message = f"{event.message}, {lost[event.name] + 1} times in a row"
-                mark_failed(out / config.name, message)
+                mark_failed(out, config, message)
                 done(Outcome(config, None, message))
         if (
             not tally.running

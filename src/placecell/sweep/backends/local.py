@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import importlib
 import multiprocessing
-import multiprocessing.forkserver
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event as Flag
+from types import ModuleType
+from typing import Any
 
 import torch
 import torch.multiprocessing
@@ -35,6 +36,8 @@ from placecell.sweep.backends.base import (
 )
 from placecell.train.memory import keep_memory
 
+FORK_SERVER = "forkserver"
+NO_GUARD = 86  # exit code of a worker whose script begins a sweep when it is imported
 # the second is imported by the first optimizer step
 PRELOAD = ["placecell.sweep.backends.local", "torch._dynamo"]
 
@@ -73,19 +76,20 @@ class Local(Backend):
 
     def __init__(self, job: Job, asked: Callable[[], bool], workers: int) -> None:
         self.job, self.asked, self.workers = job, asked, workers
-        main = sys.modules["__main__"]
-        if NO_MODULE[0] in job.plugins and not os.path.exists(
-            getattr(main, "__file__", None) or ""
-        ):
+        script = getattr(sys.modules["__main__"], "__file__", None) or ""
+        self.needs_main = NO_MODULE[0] in job.plugins  # the script itself registered something
+        if self.needs_main and not os.path.exists(script):
             raise InputError(
-                "an encoding or a task was registered in a notebook or at a prompt, which worker "
-                "processes cannot "
-                "import; put it into a file and import that, or sweep with 0 workers."
+                "an encoding or a task was registered in a notebook, at a prompt or from standard "
+                "input, which worker processes cannot import; put it into a file and import that, "
+                "or sweep with 0 workers."
             )
         # A server imports all once and forks: a worker is there at once, with no threads or locks
-        # of the parent.
-        self.context = torch.multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(PRELOAD)
+        # of the parent. Windows has no fork: each worker imports all itself.
+        can_fork = FORK_SERVER in multiprocessing.get_all_start_methods()
+        self.context: Any = torch.multiprocessing.get_context(FORK_SERVER if can_fork else "spawn")
+        if can_fork:
+            self.context.set_forkserver_preload(PRELOAD)
         self.flag = self.context.Event()
         self.processes: list[_Process] = []
 
@@ -121,12 +125,14 @@ class Local(Backend):
         return events
 
     def _new(self) -> _Process:
-        _start_server()
+        if self.context.get_start_method() == FORK_SERVER:
+            _start_server()
         here, there = self.context.Pipe()
         process = self.context.Process(
             target=_serve, args=(there, self.job, self.flag), daemon=True
         )
-        process.start()
+        with contextlib.nullcontext() if self.needs_main else _hidden_main():
+            process.start()
         there.close()  # or the end of the worker would not be seen on `here`
         self.processes.append(_Process(process, here))
         return self.processes[-1]
@@ -138,17 +144,16 @@ class Local(Backend):
         if dead.name is None:
             return []
         code = dead.process.exitcode or 0
-        how = (
-            f"was killed by {signal.Signals(-code).name}"
-            if code < 0
-            else f"ended with exit code {code}"
-        )
-        return [
-            Lost(
-                dead.name,
-                f"its process {how}" + (" (out of memory?)" if code == -signal.SIGKILL else ""),
+        if code == NO_GUARD:
+            script = getattr(sys.modules["__main__"], "__file__", "")
+            raise InputError(
+                f"{script}: worker processes import this script, because it registers an encoding "
+                'or a task; put its sweep below `if __name__ == "__main__":`.'
             )
-        ]
+        name = signal.Signals(-code).name if code < 0 else ""
+        how = f"was killed by {name}" if name else f"ended with exit code {code}"
+        memory = " (out of memory?)" if name == "SIGKILL" else ""
+        return [Lost(dead.name, f"its process {how}{memory}")]
 
     def __exit__(self, *exception: object) -> None:
         for one in self.processes:
@@ -159,9 +164,32 @@ class Local(Backend):
             one.process.join()
 
 
+def end_if_imported() -> None:
+    """End this process if it is a worker that imports a script which has no guard.
+
+    The script would begin its sweep again in every worker. Its output is dropped, and the parent,
+    which knows the exit code, says what to do.
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        os._exit(NO_GUARD)
+
+
+@contextlib.contextmanager
+def _hidden_main() -> Iterator[None]:
+    """Start a process that does not import the script of this one, which may have no guard."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 def _start_server() -> None:
     """Start the server that workers fork from, deaf to Ctrl-C, which would end it among its
     imports. A Ctrl-C that comes meanwhile is kept for the parent."""
+    import multiprocessing.forkserver  # which Windows does not have
+
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         multiprocessing.forkserver.ensure_running()
@@ -191,8 +219,7 @@ def _serve(pipe: Connection, job: Job, flag: Flag) -> None:
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed ends too: it would hold the locks of a sweep that nobody
-    runs any more."""
+    """End a worker whose parent was killed: it would keep the locks of a sweep that is over."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
