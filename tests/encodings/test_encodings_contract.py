@@ -42,6 +42,7 @@ READ = torch.tensor([[0, 11], [5, 5], [7, 2]])  # b q
 OFFERED = ("n", "places", "d", "heads", "device", "dtype")
 
 every = pytest.mark.parametrize("name", NAMES)
+unchanged = pytest.mark.filterwarnings("ignore:.*acts inside attention")
 over_axes = pytest.mark.parametrize("axes", [1, 2, 3])
 in_both = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
@@ -171,6 +172,7 @@ def test_some_tokens_are_the_same_as_all_and_then_some(name: str, axes: int) -> 
 
 
 @every
+@unchanged
 def test_called_as_a_module_it_embeds_a_sequence(name: str) -> None:
     encoding, x = make(name, axes=1), draw(B, N, D, dtype=torch.float32)
     assert torch.equal(encoding(x), encoding.embed(x, PLACES[1]))
@@ -410,18 +412,19 @@ def test_embeddings_of_another_shape_are_refused(name: str, shape: tuple[int, ..
 def test_more_tokens_than_rows_are_refused(name: str) -> None:
     for x in (torch.zeros(B, N + 1, D), torch.zeros(B, 2 * N, D)):
         for use in (make(name), lambda x: make(name).table(Positions.sequence(x.shape[1]))):
-            with pytest.raises(InputError, match=f"{N} rows.* {x.shape[1]} tokens"):
+            with pytest.raises(InputError, match=f"rows 0 to {N - 1}, but a token has index {N}"):
                 use(x)
 
 
 @every
+@unchanged
 def test_whole_numbers_do_not_round_an_encoding_away(name: str) -> None:
     encoding, x = make(name, axes=1), torch.arange(B * N * D).view(B, N, D)
     torch.testing.assert_close(encoding(x).to(torch.float32), encoding(x.to(torch.float32)))
 
 
 @every
-@pytest.mark.parametrize("shape", [(D,), (1, D), (B, N, D, 1)], ids=str)
+@pytest.mark.parametrize("shape", [(D,), (B, N, D, 1)], ids=str)
 def test_a_call_wants_samples_of_tokens(name: str, shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=re.escape(f"found {shape}")):
         make(name, axes=1)(torch.zeros(shape))

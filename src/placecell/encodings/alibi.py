@@ -66,7 +66,7 @@ class AlibiPE(Encoding):
         super().__init__()
         self.heads, self.axes = check_size("heads", heads), check_size("axes", axes)
 
-    def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+    def bias(self, q: Tensor, q_pos: Positions | Tensor, k_pos: Positions | Tensor) -> Tensor:
         """Return −slope_h · distance(i, j).
 
         Parameters
@@ -81,6 +81,7 @@ class AlibiPE(Encoding):
         Tensor
             Bias (... h q k), 0 where one of the two tokens has no place.
         """
+        q_pos, k_pos = Positions.of(q_pos), Positions.of(k_pos)
         samples, n = q_pos.sizes
         check_shape("queries (b h q e)", q, samples, self.heads, n, None)
         # ... q k c

@@ -8,6 +8,7 @@ number of query tokens and k the number of key tokens.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
@@ -18,6 +19,8 @@ from placecell.config.values import check_value
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 from placecell.registry import ENCODINGS, Entry
+
+IN_ATTENTION = ("rotate", "bias", "add_values", "visible")  # hooks that act there
 
 
 class Encoding(nn.Module):
@@ -38,6 +41,7 @@ class Encoding(nn.Module):
     """
 
     name: ClassVar[str]
+    _warned = False
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
         """Add the encoding to the token embeddings; called once, at the input of the model.
@@ -139,23 +143,62 @@ class Encoding(nn.Module):
         """
         return None
 
-    def forward(self, x: Tensor, pos: Positions | None = None) -> Tensor:
+    def forward(self, x: Tensor, pos: Positions | Tensor | None = None) -> Tensor:
         """Apply `embed`.
 
         Parameters
         ----------
         x : Tensor
-            Token embeddings (b n d).
-        pos : Positions, optional
-            Positions of the n tokens. Default: a sequence, 0 … n−1.
+            Token embeddings (b n d), or (n d) of one sample.
+        pos : Positions or Tensor, optional
+            Positions of the n tokens, or their indices. Default: a sequence, 0 … n−1.
 
         Returns
         -------
         Tensor
-            Embeddings with positions (b n d).
+            Embeddings with positions, in the shape of x.
         """
-        check_shape("token embeddings (b n d)", x, None, None, None)
-        return self.embed(x, Positions.sequence(x.shape[1], x.device) if pos is None else pos)
+        if x.ndim == 2:
+            return self.forward(x[None], pos)[0]
+        check_shape("token embeddings (b n d) or (n d)", x, None, None, None)
+        axes = getattr(self, "axes", 1)
+        if pos is None and axes > 1:
+            sizes = ", ".join(["4"] * axes)
+            raise InputError(
+                f"{type(self).__name__} has {axes} axes: pass positions as the second argument, "
+                f"such as Positions.grid({sizes})."
+            )
+        positions = Positions.sequence(x.shape[1], x.device) if pos is None else Positions.of(pos)
+        if not torch.compiler.is_compiling():
+            self.check_positions(positions)
+            self._warn_if_unchanged()
+        return self.embed(x, positions)
+
+    def check_positions(self, pos: Positions) -> None:
+        """Raise `InputError` if the encoding has no values for some positions.
+
+        It is called by `forward`, not by the hooks, because it takes time.
+
+        Parameters
+        ----------
+        pos : Positions
+            Positions of the n tokens.
+        """
+
+    def _warn_if_unchanged(self) -> None:
+        """Warn once if this encoding acts inside attention only, where `forward` is not called."""
+        hooks = [hook for hook in IN_ATTENTION if self._overrides(hook)]
+        if hooks and not self._overrides("embed") and not self._warned:
+            self._warned = True
+            name = type(self).__name__
+            warnings.warn(
+                f"{name} acts inside attention: called on embeddings it returns them unchanged. "
+                f"Call its {' and '.join(hooks)} in the attention (docs/encodings.md shows how).",
+                stacklevel=5,  # the line that calls the module
+            )
+
+    def _overrides(self, hook: str) -> bool:
+        return getattr(type(self), hook) is not getattr(Encoding, hook)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw all random values of the encoding again. Nothing else re-initialises an encoding.
@@ -190,7 +233,7 @@ class Encoding(nn.Module):
         If it is, the attention must compute its weights explicitly, even if no caller asks for
         attention maps.
         """
-        return type(self).add_values is not Encoding.add_values
+        return self._overrides("add_values")
 
     @property
     def acts_in_attention(self) -> bool:
@@ -198,10 +241,7 @@ class Encoding(nn.Module):
 
         If one of them is, the attention must compute the queries, keys and logits they act on.
         """
-        return any(
-            getattr(type(self), hook) is not getattr(Encoding, hook)
-            for hook in ("rotate", "bias", "add_values")
-        )
+        return any(self._overrides(hook) for hook in ("rotate", "bias", "add_values"))
 
 
 E_co = TypeVar("E_co", bound=type[Encoding])

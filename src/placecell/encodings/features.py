@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from placecell.encodings.base import Encoding, check_shape, check_sigma, check_size
-from placecell.encodings.positions import Positions
+from placecell.encodings.positions import Positions, rows_at
 from placecell.errors import InputError
 
 Array = NDArray[np.float64]
@@ -72,11 +72,11 @@ class FeaturePE(Encoding):
 
     def _at(self, pos: Positions) -> Tensor:
         """The features (... n k) of the tokens' places."""
-        if pos.placed is None and pos.index.shape[-1] > len(self.values):
-            raise InputError(
-                f"the table has {len(self.values)} rows; there are {pos.index.shape[-1]} tokens."
-            )
-        return self.values[pos.index]
+        return rows_at(self.values, pos)
+
+    def check_positions(self, pos: Positions) -> None:
+        """Raise `InputError` if a token's index is not a row of the table."""
+        pos.check_index(len(self.values))
 
     def _for_step(self, features: Tensor) -> Tensor:
         """The features (... n k) as a training step sees them; a subclass may change them."""

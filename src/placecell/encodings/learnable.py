@@ -13,8 +13,7 @@ from placecell.encodings.base import (
     fill_normal,
     register,
 )
-from placecell.encodings.positions import Positions
-from placecell.errors import InputError
+from placecell.encodings.positions import Positions, rows_at
 
 
 class _Table(Encoding):
@@ -26,20 +25,21 @@ class _Table(Encoding):
         super().__init__()
         self.n, self.d, self.sigma = check_size("n", n), check_size("d", d), check_sigma(sigma)
 
-    def embed(self, x: Tensor, pos: Positions) -> Tensor:
+    def embed(self, x: Tensor, pos: Positions | Tensor) -> Tensor:
         """Return x (b n d) plus the table's row for each token."""
+        pos = Positions.of(pos)
         check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
         return x + self.table(pos)
 
-    def table(self, pos: Positions) -> Tensor:
+    def table(self, pos: Positions | Tensor) -> Tensor:
         """Return the table's row for each token (... n d), zero for a token without a place."""
-        if pos.placed is None:
-            if pos.index.shape[-1] > self.n:
-                raise InputError(
-                    f"the table has {self.n} rows; there are {pos.index.shape[-1]} tokens."
-                )
-            return self.weight[pos.index]
-        return self.weight[pos.index].masked_fill(~pos.placed[..., None], 0)
+        pos = Positions.of(pos)
+        rows = rows_at(self.weight, pos)
+        return rows if pos.placed is None else rows.masked_fill(~pos.placed[..., None], 0)
+
+    def check_positions(self, pos: Positions) -> None:
+        """Raise `InputError` if a token's index is not a row of the table."""
+        pos.check_index(self.n)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw the table again from N(0, σ²)."""

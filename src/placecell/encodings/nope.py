@@ -45,7 +45,7 @@ class CausalNoPE(NoPE):
         Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
-    def visible(self, q_pos: Positions, k_pos: Positions) -> Tensor:
+    def visible(self, q_pos: Positions | Tensor, k_pos: Positions | Tensor) -> Tensor:
         """Return the causal mask.
 
         Parameters
@@ -58,6 +58,7 @@ class CausalNoPE(NoPE):
         Tensor
             Boolean (... 1 q k), True where the key is not later than the query.
         """
+        q_pos, k_pos = Positions.of(q_pos), Positions.of(k_pos)
         before = (k_pos.index.unsqueeze(-2) <= q_pos.index.unsqueeze(-1)).unsqueeze(-3)  # ... 1 q k
         placed = both_placed(q_pos, k_pos)
         if placed is None or q_pos.placed is None:

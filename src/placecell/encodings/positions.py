@@ -55,8 +55,46 @@ class Positions:
             )
 
     @classmethod
-    def sequence(cls, n: int, device: torch.device | str | None = None) -> Positions:
-        """Return the positions of a sequence: tokens 0 … n−1 along one axis.
+    def of(cls, positions: Positions | Tensor) -> Positions:
+        """Return positions that may be given as a tensor of indices.
+
+        Parameters
+        ----------
+        positions : Positions or Tensor
+            Positions, or the index of each token along one axis: whole numbers, (n) or (b n).
+
+        Returns
+        -------
+        Positions
+            The positions.
+
+        Examples
+        --------
+        >>> Positions.of(torch.tensor([0, 1, 2, 0, 1])).coords.flatten().tolist()
+        [0.0, 1.0, 2.0, 0.0, 1.0]
+        """
+        if isinstance(positions, Positions):
+            return positions
+        if not isinstance(positions, Tensor):
+            kind = type(positions).__name__
+            raise InputError(f"positions must be Positions or a tensor of indices, found {kind}.")
+        if positions.is_floating_point() or positions.is_complex() or positions.dtype == torch.bool:
+            raise InputError(
+                f"indices of positions must be whole numbers, found {positions.dtype}; for "
+                "coordinates use Positions(index, coords)."
+            )
+        if positions.ndim not in (1, 2):
+            raise InputError(
+                "indices of positions must be (n), or (b n) for positions of each sample, found "
+                f"{tuple(positions.shape)}."
+            )
+        return cls(positions, positions[..., None].float())
+
+    @classmethod
+    def sequence(
+        cls, n: int, device: torch.device | str | None = None, *, start: int = 0
+    ) -> Positions:
+        """Return the positions of a sequence: tokens start … start + n − 1 along one axis.
 
         Parameters
         ----------
@@ -64,23 +102,34 @@ class Positions:
             Number of tokens.
         device : torch.device or str, optional
             Device of the tensors.
+        start : int
+            Position of the first token: when decoding with a cache, the number of cached tokens.
 
         Returns
         -------
         Positions
             Index (n) and coordinates (n 1).
+
+        Examples
+        --------
+        >>> Positions.sequence(2, start=5).index.tolist()
+        [5, 6]
         """
-        index = torch.arange(n, device=device)
+        index = torch.arange(start, start + n, device=device)
         return cls(index, index[:, None].float())
 
     @classmethod
-    def grid(cls, *shape: int, device: torch.device | str | None = None) -> Positions:
+    def grid(
+        cls, *shape: int, class_token: bool = False, device: torch.device | str | None = None
+    ) -> Positions:
         """Return the positions of the cells of a grid, in row-major order.
 
         Parameters
         ----------
         *shape : int
             Size of the grid along each of its c dimensions. Each dimension is one coordinate axis.
+        class_token : bool
+            Whether a token without a place comes before the cells, as in vision transformers.
         device : torch.device or str, optional
             Device of the tensors.
 
@@ -96,7 +145,8 @@ class Positions:
         """
         axes = torch.meshgrid(*(torch.arange(size, device=device) for size in shape), indexing="ij")
         coords = torch.stack([axis.flatten() for axis in axes], dim=-1).float()  # n c
-        return cls(torch.arange(len(coords), device=device), coords)
+        cells = cls(torch.arange(len(coords), device=device), coords)
+        return cells.with_class_token() if class_token else cells
 
     def with_class_token(self) -> Positions:
         """Return these positions with a token that has no place put before them.
@@ -131,6 +181,23 @@ class Positions:
     def sizes(self) -> tuple[int | None, int]:
         """Number of samples b (None if all samples share the positions) and number of tokens n."""
         return (None if self.index.ndim == 1 else self.index.shape[0]), self.index.shape[-1]
+
+    def check_index(self, n: int) -> None:
+        """Raise `InputError` if a token has an index that is not a row of a table.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        """
+        outside = (self.index < 0) | (self.index >= n)
+        if self.placed is not None:
+            outside = outside & self.placed
+        if outside.any():
+            raise InputError(
+                f"the table has rows 0 to {n - 1}, but a token has index "
+                f"{int(self.index[outside][0])}."
+            )
 
     def take(self, read: Tensor) -> Positions:
         """Return the positions of some tokens of each sample.
@@ -243,6 +310,34 @@ class Positions:
                 "Ask for as many (axes), or for an encoding without, such as learnable."
             )
         return coords if self.placed is None else coords.masked_fill(~self.placed[..., None], 0)
+
+
+# so that torch.export takes them as an argument
+torch.export.register_dataclass(Positions, serialized_type_name="placecell.Positions")
+
+
+def rows_at(table: Tensor, pos: Positions) -> Tensor:
+    """Return the row of a table for each token; an index above the last row is an `InputError`.
+
+    Parameters
+    ----------
+    table : Tensor
+        Table (p d).
+    pos : Positions
+        Positions of the n tokens.
+
+    Returns
+    -------
+    Tensor
+        Rows (... n d).
+    """
+    if torch.compiler.is_compiling():
+        return table[pos.index]
+    try:
+        return table[pos.index]
+    except IndexError:
+        pos.check_index(len(table))
+        raise
 
 
 def both_placed(queries: Positions, keys: Positions) -> Tensor | None:

@@ -84,7 +84,7 @@ class RelativePE(Encoding):
         rows = difference.clamp(-self.max_distance, self.max_distance).long() + self.max_distance
         return rows.movedim(-1, 0).reshape(self.axes, -1, 1, *rows.shape[-3:-1])
 
-    def bias(self, q: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+    def bias(self, q: Tensor, q_pos: Positions | Tensor, k_pos: Positions | Tensor) -> Tensor:
         """Return the key term q_i·K_ij/√e.
 
         Parameters
@@ -99,15 +99,18 @@ class RelativePE(Encoding):
         Tensor
             Bias (b h q k), 0 where one of the two tokens has no place.
         """
+        q_pos, k_pos = Positions.of(q_pos), Positions.of(k_pos)
         samples, n = q_pos.sizes
         check_shape("queries (b h q e)", q, samples, None, n, self.e)
-        scores = torch.einsum("bhqe,cre->cbhqr", q, self.key)
+        scores = torch.einsum("bhqe,cre->cbhqr", q, self.key.to(q.dtype))
         rows = self._differences(q_pos, k_pos).expand(-1, *q.shape[:3], -1)  # c b h q k
         bias = scores.gather(-1, rows).sum(0) / self.e**0.5
         placed = both_placed(q_pos, k_pos)
         return bias if placed is None else bias.masked_fill(~placed, 0)
 
-    def add_values(self, weights: Tensor, q_pos: Positions, k_pos: Positions) -> Tensor:
+    def add_values(
+        self, weights: Tensor, q_pos: Positions | Tensor, k_pos: Positions | Tensor
+    ) -> Tensor:
         """Return the value term Σ_j a_ij V_ij.
 
         Parameters
@@ -122,6 +125,7 @@ class RelativePE(Encoding):
         Tensor
             Term for the attention output (b h q e).
         """
+        q_pos, k_pos = Positions.of(q_pos), Positions.of(k_pos)
         rows = self._differences(q_pos, k_pos).expand(-1, *weights.shape)  # c b h q k
         placed = both_placed(q_pos, k_pos)
         if placed is not None:
@@ -129,7 +133,7 @@ class RelativePE(Encoding):
         empty = weights.new_zeros(self.axes, *weights.shape[:-1], self.value.shape[1])
         # c b h q r: attention paid to each difference
         shares = empty.scatter_add(-1, rows, weights.expand_as(rows))
-        return torch.einsum("cbhqr,cre->bhqe", shares, self.value)
+        return torch.einsum("cbhqr,cre->bhqe", shares, self.value.to(weights.dtype))
 
     def extra_repr(self) -> str:
         return (

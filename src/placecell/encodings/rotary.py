@@ -54,7 +54,7 @@ class RotaryPE(Encoding):
                 f"width {d} / heads {heads} = {self.e}."
             )
 
-    def rotate(self, x: Tensor, pos: Positions) -> Tensor:
+    def rotate(self, x: Tensor, pos: Positions | Tensor) -> Tensor:
         """Return queries or keys rotated by their positions.
 
         Parameters
@@ -69,6 +69,7 @@ class RotaryPE(Encoding):
         Tensor
             Rotated queries or keys (b h n e); those of a token without a place are unchanged.
         """
+        pos = Positions.of(pos)
         samples, n = pos.sizes
         check_shape("queries or keys (b h n e)", x, samples, None, n, self.e)
         turns = angles(pos.along(self.axes), self.e // self.axes, self.base, x.dtype)  # ... n c m/2

@@ -109,7 +109,7 @@ class SinusoidalPE(Encoding):
         waves = waves.flatten(-3)[..., : self.d].to(dtype)
         return waves if pos.placed is None else waves.masked_fill(~pos.placed[..., None], 0)
 
-    def table(self, pos: Positions) -> Tensor:
+    def table(self, pos: Positions | Tensor) -> Tensor:
         """Return S(p) for each token.
 
         Parameters
@@ -122,9 +122,9 @@ class SinusoidalPE(Encoding):
         Tensor
             Table (... n d), zero for a token without a place.
         """
-        return self._waves(pos, self.dtype or torch.get_default_dtype())
+        return self._waves(Positions.of(pos), self.dtype or torch.get_default_dtype())
 
-    def embed(self, x: Tensor, pos: Positions) -> Tensor:
+    def embed(self, x: Tensor, pos: Positions | Tensor) -> Tensor:
         """Return the token embeddings plus S(p) of each token.
 
         Parameters
@@ -139,6 +139,7 @@ class SinusoidalPE(Encoding):
         Tensor
             Embeddings with positions (b n d).
         """
+        pos = Positions.of(pos)
         check_shape("token embeddings (b n d)", x, *pos.sizes, self.d)
         exact = self.dtype or torch.promote_types(torch.get_default_dtype(), x.dtype)
         waves = self._waves(pos, exact)
