@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from placecell.encodings import RotaryPE as RotaryPE
     from placecell.encodings import SinusoidalPE as SinusoidalPE
     from placecell.encodings.base import register_encoding as register_encoding
+    from placecell.encodings.share import calibrate_ as calibrate_
+    from placecell.encodings.share import position_share as position_share
     from placecell.model.inputs import Inputs as Inputs
     from placecell.store import Store as Store
     from placecell.study.diagnosis import diagnose as diagnose
@@ -84,6 +86,7 @@ _HOME = {
     "placecell.study.transplant": ("transplant",),
     "placecell.train": ("run",),
     "placecell.encodings.base": ("register_encoding",),
+    "placecell.encodings.share": ("calibrate_", "position_share"),
     "placecell.tasks.registry": ("register_task",),
     "placecell.model.inputs": ("Inputs",),
 }

@@ -35,6 +35,18 @@ class EncodingConfig:
 
     name: str = option("learnable", "positional encoding; `placecell list` shows all")
     sigma: float | None = option(None, "standard deviation of the initial table", at_least=0)
+    rho: float | None = option(
+        None,
+        "in place of sigma: the share of the input's variance that positions are to make; "
+        "recorded as the σ that gives it",
+        above=0,
+        below=1,
+    )
+    gain: float | None = option(
+        None,
+        "initial value of a learnable factor on the whole table (learnable); left out: none",
+        above=0,
+    )
     axes: int | None = option(
         None,
         "coordinate axes; 1 reads the index of tokens that have more; left out: all",
@@ -53,6 +65,11 @@ class EncodingConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.rho is not None and self.sigma is not None:
+            raise InputError(
+                f"sigma ({self.sigma:g}) and rho ({self.rho:g}) both set the table's scale; give "
+                "one of them."
+            )
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,9 @@ def grid(base: RunConfig, grids: Sequence[Axes], axes: Axes, seeds: int) -> list
     tasks: dict[Any, Task] = {}  # data -> its task, which may have read files
     for seed in range(seeds):
         for one in grids or [{}]:
-            for values in _product({**one, **axes}):
+            # a share given for all replaces a grid's σ: both set the scale of the table
+            kept = {k: v for k, v in one.items() if k != "sigma" or "rho" not in axes}
+            for values in _product({**kept, **axes}):
                 config = base.override({"seed": seed} | values, "sweep")
                 if config.data not in tasks:
                     tasks[config.data] = make_task(config)

@@ -35,6 +35,7 @@ from placecell.train import checkpoint
 from placecell.train.device import environment, not_compilable, pick_device
 from placecell.train.donor import take_table
 from placecell.train.loop import State, fit, make_optimizer
+from placecell.train.share import with_sigma
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def complete(config: RunConfig, task: Task) -> RunConfig:
     RunConfig
         The configuration as it is hashed and saved.
     """
+    config = with_sigma(config, task)
     return replace(config, data=task.config, encoding=resolve(config.encoding, task.places.axes))
 
 

@@ -1,0 +1,187 @@
+"""The share of the input's variance that positions carry, ρ, and the σ that gives a wanted share.
+
+ρ = v / (v + t), measured where the table is added to the tokens: v is the variance of the table
+over positions (mean over its columns), t the mean square of the embedded tokens. σ alone says
+little: 0.1 is large beside tokens of 0.02 and small beside tokens of 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from placecell.encodings.base import Encoding
+from placecell.errors import InputError
+
+CALIBRATED = "_calibrated_share"  # attribute of a table that has been scaled
+
+
+@runtime_checkable
+class RecordsSigma(Protocol):
+    """An encoding that keeps the σ it was given: `LearnablePE`."""
+
+    def set_sigma(self, sigma: float) -> None:
+        """Scale the table so that σ of what enters the network is `sigma`."""
+
+
+def position_share(table: Tensor, tokens: Tensor | float, present: Tensor | None = None) -> float:
+    """Return ρ, the share of the variance of `tokens + table` that the table makes.
+
+    Parameters
+    ----------
+    table : Tensor
+        What is added for each position (n d).
+    tokens : Tensor or float
+        Embedded tokens, before anything is added (b n d); or their mean square, if it is known.
+    present : Tensor, optional
+        Boolean (b n), False for padding. None: all tokens count.
+
+    Returns
+    -------
+    float
+        Between 0 (a constant table) and 1.
+
+    Examples
+    --------
+    >>> tokens, table = torch.randn(1000, 16, 32), 0.5 * torch.randn(16, 32)
+    >>> round(position_share(table, tokens), 1)
+    0.2
+    """
+    variance = _variance_over_positions(table)
+    beside = tokens if isinstance(tokens, float) else mean_square(tokens, present)
+    return variance / (variance + beside)
+
+
+def sigma_for_share(rho: float, mean_square: float) -> float:
+    """Return the σ of a table that makes up the share ρ beside tokens of this mean square.
+
+    Parameters
+    ----------
+    rho : float
+        The wanted share, above 0 and below 1.
+    mean_square : float
+        Mean square of the embedded tokens.
+
+    Returns
+    -------
+    float
+        σ = √(mean_square · ρ / (1 − ρ)).
+
+    Examples
+    --------
+    >>> sigma_for_share(0.2, 0.25**2)  # tokens of N(0, 0.25²)
+    0.125
+    """
+    if not (isinstance(rho, int | float) and 0 < rho < 1):
+        raise InputError(f"rho, a share, must be above 0 and below 1, not {rho!r}.")
+    if not (math.isfinite(mean_square) and mean_square > 0):
+        raise InputError(
+            f"the tokens' mean square must be above 0 to take a share beside it, not {mean_square}."
+        )
+    return math.sqrt(mean_square * rho / (1 - rho))
+
+
+def mean_square(tokens: Tensor, present: Tensor | None = None) -> float:
+    """Return the mean square of embedded tokens; refuse a batch that cannot be measured.
+
+    Parameters
+    ----------
+    tokens : Tensor
+        Embedded tokens (b n d).
+    present : Tensor, optional
+        Boolean (b n), False for padding. None: all tokens count.
+
+    Returns
+    -------
+    float
+        The mean square over all entries that count.
+    """
+    rows = tokens.detach().double()
+    if not torch.is_floating_point(tokens) or tokens.ndim < 2:
+        raise InputError(
+            "tokens must be embedded (b n d), as they are where the table is added, not "
+            f"{tuple(tokens.shape)} of {tokens.dtype}."
+        )
+    if present is not None:
+        if present.shape != tokens.shape[:-1]:
+            raise InputError(
+                f"present must be {tuple(tokens.shape[:-1])}, not {tuple(present.shape)}."
+            )
+        rows = rows[present]
+    rows = rows.flatten(0, -2)
+    if not len(rows):
+        raise InputError("no token of the batch is present.")
+    if float((rows - rows[:1]).abs().max()) == 0:
+        raise InputError("all tokens of the batch are the same: pass a batch that varies.")
+    return float(rows.square().mean())
+
+
+@torch.no_grad()
+def calibrate_(
+    pe: nn.Module | nn.Parameter, tokens: Tensor, rho: float = 0.3, present: Tensor | None = None
+) -> float:
+    """Scale a table in place, so that positions make up the share ρ of what enters the network.
+
+    Do it before training: the table keeps its rows' directions, only its scale changes.
+
+    Parameters
+    ----------
+    pe : nn.Module or nn.Parameter
+        `LearnablePE`, an `nn.Embedding` of positions, or a table (... n d) that is a parameter.
+    tokens : Tensor
+        A batch of embedded tokens (b n d), as they are where the table is added.
+    rho : float
+        The wanted share, above 0 and below 1.
+    present : Tensor, optional
+        Boolean (b n), False for padding. None: all tokens count.
+
+    Returns
+    -------
+    float
+        The table's standard deviation now: its σ.
+
+    Examples
+    --------
+    >>> positions = nn.Embedding(128, 64)
+    >>> sigma = calibrate_(positions, torch.randn(8, 128, 64), rho=0.2)
+    >>> round(sigma, 1), round(float(positions.weight.std()), 1)
+    (0.5, 0.5)
+    """
+    sigma = sigma_for_share(rho, mean_square(tokens, present))
+    if isinstance(pe, RecordsSigma):
+        pe.set_sigma(sigma)
+        return sigma
+    weight = _weight_of(pe)
+    now = _variance_over_positions(weight)
+    if now == 0:
+        raise InputError(
+            "the table is constant (all zero?), so no factor gives it a share: draw it from a "
+            "normal distribution first."
+        )
+    if getattr(pe, CALIBRATED, None) is not None:
+        raise InputError("this table is calibrated already; draw it anew to do it again.")
+    weight.mul_(sigma / math.sqrt(now))
+    setattr(pe, CALIBRATED, rho)  # so that a second call is noticed
+    return sigma
+
+
+def _weight_of(pe: nn.Module | nn.Parameter) -> Tensor:
+    weight = getattr(pe, "weight", None) if isinstance(pe, nn.Module) else pe
+    if not isinstance(weight, nn.Parameter) or weight.ndim < 2 or isinstance(pe, nn.Linear):
+        what = type(pe).__name__
+        hint = " (it has no table that is learned)" if isinstance(pe, Encoding) else ""
+        raise InputError(
+            f"{what} has no table to calibrate{hint}: pass a LearnablePE, an nn.Embedding of "
+            "positions, or the parameter itself."
+        )
+    return weight
+
+
+def _variance_over_positions(table: Tensor) -> float:
+    rows = table.detach().double().flatten(0, -2)  # n d
+    if len(rows) < 2:
+        raise InputError("a table of one row has no variance over positions.")
+    return float(rows.var(0).mean())

@@ -1,0 +1,81 @@
+"""From the share of variance that positions are to make, ρ, to the σ of a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from placecell.config import RunConfig
+from placecell.encodings.share import position_share, sigma_for_share
+from placecell.tasks.base import Examples, Task
+
+
+def token_mean_square(task: Task, token_sigma: float) -> float:
+    """Return the mean square of embedded tokens that is expected before training.
+
+    The embedding is drawn from N(0, token_sigma²), so no seed is needed: symbols have
+    token_sigma², vectors of values v have token_sigma² (1 + |v|²), the 1 being the bias.
+
+    Parameters
+    ----------
+    task : Task
+        The task; of one with values the training samples are read.
+    token_sigma : float
+        Standard deviation of what embeds the tokens.
+
+    Returns
+    -------
+    float
+        The mean square over tokens that are present.
+    """
+    if task.tokens.kind == "symbol":
+        return token_sigma**2
+    train: Examples = task.splits()["train"]
+    squares = train.tokens.double().square().sum(-1)  # b n
+    if train.present is not None:
+        squares = squares[train.present]
+    return token_sigma**2 * (1 + float(squares.mean()))
+
+
+def with_sigma(config: RunConfig, task: Task) -> RunConfig:
+    """Return a configuration with σ in place of ρ; unchanged if it has no ρ.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The configuration.
+    task : Task
+        Its task.
+
+    Returns
+    -------
+    RunConfig
+        The same with σ to three digits, the same for all seeds, so that a sweep stays paired.
+    """
+    rho = config.encoding.rho
+    if rho is None:
+        return config
+    sigma = sigma_for_share(rho, token_mean_square(task, config.model.token_sigma))
+    encoding = replace(config.encoding, rho=None, sigma=float(f"{sigma:.3g}"))
+    return replace(config, encoding=encoding)
+
+
+def initial_share(config: RunConfig, task: Task, table: torch.Tensor) -> float:
+    """Return ρ of a run before training.
+
+    Parameters
+    ----------
+    config : RunConfig
+        The run.
+    task : Task
+        Its task.
+    table : Tensor
+        The table at step 0 (n d).
+
+    Returns
+    -------
+    float
+        The share of the input's variance that positions make.
+    """
+    return position_share(table, token_mean_square(task, config.model.token_sigma))

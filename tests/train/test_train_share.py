@@ -1,0 +1,58 @@
+"""ρ as a setting: σ is solved from the task's own tokens and recorded; sweeps stay paired."""
+
+from __future__ import annotations
+
+import pytest
+
+from placecell import run
+from placecell.encodings.share import position_share
+from placecell.errors import InputError
+from placecell.sweep import grid
+from placecell.tasks.base import Task
+from placecell.train import make_model, make_task
+from placecell.train.run import complete
+from placecell.train.share import token_mean_square
+
+
+def test_rho_becomes_sigma(tiny, tiny_task: Task, tmp_path) -> None:
+    config = complete(tiny(rho=0.2, token_sigma=0.25), tiny_task)
+    assert config.encoding.rho is None
+    assert config.encoding.sigma == pytest.approx(0.125)
+    assert config.name == complete(tiny(sigma=0.125, token_sigma=0.25), tiny_task).name
+    result = run(tiny(rho=0.2, steps=2), tmp_path)
+    assert "rho" not in (result.folder / "config.toml").read_text()
+    assert result.config.encoding.sigma == pytest.approx(0.125)
+
+
+@pytest.mark.parametrize("name", ["latin_square", "nmar"])
+def test_the_share_of_a_built_model_is_the_one_asked_for(name: str) -> None:
+    """Measured on the model's own embedded tokens, for which σ was solved without a model."""
+    from placecell.config.presets import preset
+
+    shares, squares = [], []
+    few = {"n_train": 200, "n_valid": 20, "n_test": 20, "rho": 0.3, "width": 64}
+    for seed in range(8):
+        config = preset(name).override(few | {"seed": seed})
+        task = make_task(config)
+        config = complete(config, task)
+        model = make_model(config, task)
+        x = model.embedding(task.splits()["train"].tokens)
+        shares.append(position_share(model.table(task.places), x))
+        squares.append(float(x.detach().square().mean()))
+    assert sum(shares) / 8 == pytest.approx(0.3, abs=0.03)
+    expected = token_mean_square(task, config.model.token_sigma)
+    assert sum(squares) / 8 == pytest.approx(expected, rel=0.15)
+
+
+def test_a_sweep_over_rho_replaces_a_grids_sigma(tiny) -> None:
+    configs = grid(tiny(), [{"sigma": [0.1, 2.0]}], {"rho": [0.1, 0.5]}, seeds=2)
+    assert len(configs) == 4
+    assert len({c.encoding.sigma for c in configs}) == 2  # the same for both seeds
+
+
+def test_one_of_the_two(tiny) -> None:
+    with pytest.raises(InputError, match="both set the table's scale"):
+        tiny(rho=0.2, sigma=0.1)
+    for rho in (0, 1, 1.2):
+        with pytest.raises(InputError, match="rho"):
+            tiny(rho=rho)
