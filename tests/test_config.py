@@ -63,6 +63,7 @@ seed = st.integers(-(2**70), 2**70)
 OVERRIDES = {
     "encoding": st.sampled_from(sorted(encodings.available())),
     "sigma": st.none() | not_negative,
+    "rho": st.none() | st.floats(0, 1, exclude_min=True, exclude_max=True),
     "axes": st.none() | count,
     "base": st.none() | st.floats(1, 1e12, exclude_min=True),
     "max_distance": st.none() | st.integers(1, 65536),
@@ -107,7 +108,9 @@ for name, key in keys(BASE).items():  # a new key is drawn by its type until it 
     kinds = [kind for kind in (key.type, *typing.get_args(key.type)) if kind in GUESSES]
     if name not in OVERRIDES and kinds:
         OVERRIDES[name] = GUESSES[kinds[0]]
-overrides = st.fixed_dictionaries({}, optional=OVERRIDES)
+overrides = st.fixed_dictionaries({}, optional=OVERRIDES).filter(
+    lambda values: values.get("sigma") is None or values.get("rho") is None
+)
 
 
 def read_back(config: RunConfig) -> RunConfig:
@@ -498,6 +501,7 @@ def test_hash_changes_with_this_key(key: str) -> None:
         "min_distance": 0.5,
         "noise": 0.5,
         "momentum": 0.5,
+        "rho": 0.5,
     }
     value = other.get(key, not keys(BASE)[key].value if keys(BASE)[key].type is bool else 7)
     changed = BASE.override({key: value})

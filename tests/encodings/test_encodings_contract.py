@@ -277,7 +277,8 @@ def test_state_round_trip(name: str) -> None:
 
 @every
 def test_repr_shows_the_settings(name: str) -> None:
-    chosen = {"sigma": 0.375, "axes": 2, "base": 123.0, "max_distance": 7, "features": 5}
+    chosen = {"sigma": 0.375, "gain": 0.5, "axes": 2, "base": 123.0, "max_distance": 7}
+    chosen["features"] = 5
     encoding = encodings.build(name, n=N, d=D, heads=H, **chosen)
     assert repr(encoding).startswith(type(encoding).__name__ + "(")
     for key in encodings.settings(name) & chosen.keys():
@@ -309,17 +310,18 @@ def test_every_setting_is_unset_by_default() -> None:
 
 @every
 def test_resolve_fills_what_is_read_and_clears_the_rest(name: str) -> None:
-    everything = EncodingConfig(name, sigma=0.3, axes=2, base=50.0, max_distance=3, features=5)
-    for config in (EncodingConfig(name), everything):
+    given = {"sigma": 0.3, "gain": 0.5, "axes": 2, "base": 50.0, "max_distance": 3, "features": 5}
+    read = encodings.settings(name)
+    optional = {"gain"}  # None means that there is none, not that it has a default
+    for config, left_out in ((EncodingConfig(name), optional), (EncodingConfig(name, **given), {})):
         done = resolve(config, axes=2)
         for f in dataclasses.fields(EncodingConfig):
             if f.name != "name":
-                assert (getattr(done, f.name) is not None) == (
-                    f.name in encodings.settings(name)
-                ), f.name
+                expected = f.name in read and f.name not in left_out
+                assert (getattr(done, f.name) is not None) == expected, f.name
         assert resolve(done, axes=2) == done
-        given = {key: value for key, value in dataclasses.asdict(done).items() if key != "name"}
-        assert isinstance(encodings.build(name, n=N, d=D, heads=H, **given), Encoding)
+        settings = {key: value for key, value in dataclasses.asdict(done).items() if key != "name"}
+        assert isinstance(encodings.build(name, n=N, d=D, heads=H, **settings), Encoding)
 
 
 def test_hooks_are_neutral_unless_overridden() -> None:
