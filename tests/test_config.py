@@ -67,12 +67,14 @@ OVERRIDES = {
     "axes": st.none() | count,
     "base": st.none() | st.floats(1, 1e12, exclude_min=True),
     "max_distance": st.none() | st.integers(1, 65536),
+    "features": st.none() | st.integers(1, 1000),
     "width": st.integers(1, 100).map(lambda w: 4 * w),
     "depth": st.integers(1, 1000),
     "heads": st.sampled_from([1, 2, 4]),
     "mlp_ratio": st.floats(1e-12, 1000),
     "norm": st.sampled_from(choices("norm")),
     "activation": st.sampled_from(choices("activation")),
+    "attention": st.none() | st.just("neighbours"),  # "full" is what None means
     "token_sigma": positive,
     "optimizer": st.sampled_from(choices("optimizer")),
     "lr": positive,
@@ -502,6 +504,7 @@ def test_hash_changes_with_this_key(key: str) -> None:
         "noise": 0.5,
         "momentum": 0.5,
         "rho": 0.5,
+        "attention": "neighbours",
     }
     value = other.get(key, not keys(BASE)[key].value if keys(BASE)[key].type is bool else 7)
     changed = BASE.override({key: value})

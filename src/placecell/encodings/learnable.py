@@ -129,13 +129,13 @@ class LearnablePE(_Table):
         if self.gain is not None:
             nn.init.constant_(self.gain, self.initial_gain or 1.0)
 
-    def embed(self, x: Tensor, pos: Positions) -> Tensor:
+    def embed(self, x: Tensor, pos: Positions | Tensor) -> Tensor:
         """Return x (b n d) plus the table's row for each token."""
         if self.auto and not self.calibrated:
             self._calibrate(x)
         return super().embed(x, pos)
 
-    def table(self, pos: Positions) -> Tensor:
+    def table(self, pos: Positions | Tensor) -> Tensor:
         """Return the table's row for each token (... n d), zero for a token without a place."""
         rows = super().table(pos)
         return rows if self.gain is None else self.gain * rows
