@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from placecell.command import Command
 
 HERE = "placecell"
-HOW_TO_LOAD = "import it first, or on the command line add --plugin FILE_OR_MODULE"
+HOW_TO_LOAD = "import it first (the option --plugin FILE_OR_MODULE does so)"
 NO_MODULE = ("__main__", "__mp_main__")  # a script's name: in itself, and in its worker processes
 
 

@@ -412,7 +412,7 @@ def test_no_compiler_is_one_sentence(tmp_path: Path) -> None:
     done = outside(*RUN, "--compile", "--out", str(tmp_path), env=os.environ | nowhere)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert "leave --compile out" in done.stderr.splitlines()[-1]
+    assert "train without compile" in done.stderr.splitlines()[-1]
 
 
 def test_bad_input_in_a_real_process(tmp_path: Path) -> None:

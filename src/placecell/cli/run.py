@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train one model. Its folder is named by its settings: the same command continues an
     interrupted run and does nothing for a finished one."""
-    config = starting_point(args)[0].override(chosen(args))
+    config = starting_point(args)[0].override(chosen(args), "command line")
     setup_torch(args)
     from placecell import train
     from placecell.cli.progress import RunProgress

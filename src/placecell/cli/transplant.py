@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(
             f"a transplant sets {taken} itself; it takes --small, --large and --seeds."
         )
-    base = base.override(chosen(args))
+    base = base.override(chosen(args), "command line")
     setup_torch(args)
     from placecell.study.transplant import compare_transplants, plan_transplant
 

@@ -228,6 +228,40 @@ class RunConfig:
         return self.seed if own is None else own
 
     @classmethod
+    def of(cls, config: RunConfig | Mapping[str, Any]) -> RunConfig:
+        """Return a configuration that may be given as a dict.
+
+        Parameters
+        ----------
+        config : RunConfig or mapping
+            A configuration; or `task`, sections as `to_dict` returns them, and other keys by the
+            names that `override` knows. What is left out has its default, not that of a preset.
+
+        Returns
+        -------
+        RunConfig
+            The configuration.
+
+        Examples
+        --------
+        >>> RunConfig.of({"task": "nmar", "sigma": 0.5, "train": {"steps": 9}}).train.steps
+        9
+        """
+        if isinstance(config, RunConfig):
+            return config
+        if not isinstance(config, Mapping):
+            raise InputError(
+                'expected a configuration, such as placecell.preset("latin_square"), or a dict '
+                f"with `task` and settings, found {type(config).__name__}."
+            )
+        own = {f.name for f in fields(cls)}
+        known = {key: value for key, value in config.items() if key in own and key != "encoding"}
+        others = {key: value for key, value in config.items() if key not in known}
+        if isinstance(others.get("encoding"), Mapping):  # a section; else the encoding's name
+            known["encoding"] = others.pop("encoding")
+        return cls.from_dict(known, "the dict").override(others, "the dict")
+
+    @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "the configuration") -> Self:
         """Make a configuration of nested plain values.
 
@@ -295,7 +329,7 @@ class RunConfig:
         """The run's name: its task and its content hash."""
         return f"{self.task}-{self.hash}"
 
-    def override(self, values: Mapping[str, Any], where: str = "command line") -> Self:
+    def override(self, values: Mapping[str, Any], where: str = "override") -> Self:
         """This configuration with some keys set.
 
         Parameters

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from placecell.config.labels import label
 from placecell.config.run import RunConfig, read_toml
 from placecell.config.values import check_value
 from placecell.errors import InputError
 from placecell.registry import HOW_TO_LOAD, NO_MODULE, TASKS
 from placecell.store import files, locks
+from placecell.store.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor, nn
 
 Status = Literal["running", "done", "diverged", "interrupted", "failed"]
 
@@ -43,7 +50,7 @@ class Row(NamedTuple):
 ENDED = ("done", "diverged")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
     """A run that ended or was interrupted: how it ended and what was measured.
 
@@ -63,6 +70,14 @@ class RunResult:
         The measurements.
     reused : bool
         Whether the run was done before and only read back.
+
+    Examples
+    --------
+    >>> result = placecell.run(placecell.preset("latin_square"), "runs/mine")  # doctest: +SKIP
+    >>> result  # doctest: +SKIP
+    RunResult(latin_square-…: encoding learnable σ=0.1, seed 0, status done, step 700, …)
+    >>> result.table.shape, result.final("test", "accuracy")  # doctest: +SKIP
+    (torch.Size([16, 64]), 0.93)
     """
 
     config: RunConfig
@@ -92,6 +107,57 @@ class RunResult:
             (r.value for r in reversed(self.rows) if (r.split, r.name) == (split, name)),
             float("nan"),
         )
+
+    @property
+    def measurements(self) -> Table:
+        """Every measurement as a table with the columns step, split, name and value."""
+        return Table.from_rows(row._asdict() for row in self.rows)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return `measurements` as a pandas data frame."""
+        return self.measurements.to_frame()
+
+    @property
+    def model(self) -> nn.Module:
+        """The trained model, read from the run's folder at the first use."""
+        model: nn.Module = self._loaded[1]
+        return model
+
+    @property
+    def table(self) -> Tensor | None:
+        """The learned table (n d) of the positional encoding; None if it has none."""
+        task, model = self._loaded
+        table: Tensor | None = model.table(task.places)
+        return table
+
+    @functools.cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        import placecell  # its public face: a store itself knows no models
+
+        _, task, model = placecell.train.load_model(self.folder)
+        return task, model
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {value}" for name, value in self._facts().items())
+        return f"RunResult({self.config.name}: {facts})"
+
+    def _repr_html_(self) -> str:
+        facts = {"run": self.config.name, **self._facts(), "folder": self.folder}
+        last = Table.from_rows(
+            {"split": split} | {r.name: r.value for r in self.rows if r.split == split}
+            for split in dict.fromkeys(row.split for row in self.rows)
+        )
+        settings = Table.from_rows({"": name, " ": value} for name, value in facts.items())
+        return settings._repr_html_() + last._repr_html_()
+
+    def _facts(self) -> dict[str, Any]:
+        """What a reader asks first: the encoding, how the run ended, the last test metrics."""
+        encoding = label(self.config, ["encoding.sigma"])
+        facts: dict[str, Any] = {"encoding": encoding, "seed": self.config.seed}
+        facts |= {"status": self.status, "step": self.step}
+        # a metric of a part of the samples has the part in its name: accuracy/2v1s
+        last = {r.name: r.value for r in self.rows if r.split == "test" and "/" not in r.name}
+        return facts | {f"test {name}": f"{value:.4g}" for name, value in last.items()}
 
 
 def finished(folder: Path) -> bool:

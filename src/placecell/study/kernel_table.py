@@ -123,7 +123,7 @@ def _half_ways(lazy: LazyRich) -> list[str]:
             f"{half_way['train_loss']:.0f} (training loss)."
         )
     return lines or [
-        "Only the first and the last weights are there; train with --snapshots weights to see the "
+        "Only the first and the last weights are there; train with snapshots = weights to see the "
         "way between."
     ]
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from placecell.config import RunConfig
 from placecell.config.labels import flatten, label, varying
+from placecell.errors import InputError
 from placecell.store.index import Store, load_store
 from placecell.sweep import driver
 from placecell.sweep.backends.base import MakeBackend
@@ -38,7 +40,7 @@ __all__ = [
 
 
 def sweep(
-    configs: Sequence[RunConfig],
+    configs: Sequence[RunConfig | Mapping[str, Any]],
     out: Path | str,
     backend: MakeBackend | None = None,
     *,
@@ -59,7 +61,7 @@ def sweep(
     Parameters
     ----------
     configs
-        The runs, as `placecell.sweep.grid` plans them.
+        The runs, as `placecell.sweep.grid` plans them, or dicts that `RunConfig.of` takes.
     out
         The folder of the runs.
     backend
@@ -94,8 +96,10 @@ def sweep(
     """
     if backend is None:
         backend = local(max(1, (os.cpu_count() or 1) // max(1, threads)))
+    if isinstance(configs, RunConfig | Mapping):
+        raise InputError("a sweep takes a list of configurations; placecell.run takes one.")
     outcomes = driver.sweep(
-        configs,
+        [RunConfig.of(config) for config in configs],
         out,
         backend,
         device=device,

@@ -124,8 +124,7 @@ class MaskedValues(Task):
         ):
             raise InputError(
                 f"one {truth.partition} only: there is nothing to compare a table with. Where it "
-                f"was found in the data "
-                "(no --networks given), name the known ones."
+                "was estimated from the data (no `networks` given), name the known ones."
             )
 
     def batch(self, examples: Examples, rows: Tensor, generator: torch.Generator) -> Examples:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -119,7 +119,7 @@ def make_model(config: RunConfig, task: Task) -> Transformer:
 
 
 def run(
-    config: RunConfig,
+    config: RunConfig | Mapping[str, Any],
     out: Path | str,
     *,
     device: str = "auto",
@@ -135,8 +135,8 @@ def run(
 
     Parameters
     ----------
-    config : RunConfig
-        What to train.
+    config : RunConfig or mapping
+        What to train: a configuration, or a dict that `RunConfig.of` takes.
     out : Path or str
         The folder of the runs.
     device : str
@@ -163,7 +163,7 @@ def run(
     >>> placecell.run(config, "runs/mine").final("test", "accuracy")  # doctest: +SKIP
     0.93
     """
-    out, watch = Path(out), watch or Watch()
+    config, out, watch = RunConfig.of(config), Path(out), watch or Watch()
     where = pick_device(device)
     task = task or make_task(config)
     config = complete(config, task)
@@ -246,8 +246,8 @@ def run(
                 if not_compiled:
                     raise InputError(
                         "the training step could not be compiled; see that there is a C++ "
-                        "compiler (g++), or leave "
-                        f"--compile out ({str(error).partition(chr(10))[0]})."
+                        "compiler (g++), or train without compile "
+                        f"({str(error).partition(chr(10))[0]})."
                     ) from None
                 raise
         if status == "interrupted":

@@ -101,7 +101,7 @@ def test_a_4d_image_through_an_atlas_is_kept_in_the_cache(
 def test_the_orientation_is_asked_for_when_it_is_not_plain(tmp_path: Path) -> None:
     square = np.random.default_rng(1).normal(size=(100, 90))
     np.save(tmp_path / "run.npy", square)
-    with pytest.raises(InputError, match=r"100 × 90 .* --orientation"):
+    with pytest.raises(InputError, match=r"100 × 90 .* orientation"):
         load_series(tmp_path / "run.npy")
     assert load_series(tmp_path / "run.npy", "time-first").values.shape == (100, 90)
     assert load_series(tmp_path / "run.npy", "regions-first").values.shape == (90, 100)
@@ -110,7 +110,7 @@ def test_the_orientation_is_asked_for_when_it_is_not_plain(tmp_path: Path) -> No
     )
     np.save(tmp_path / "short.npy", np.zeros((150, 400)))
     with pytest.raises(
-        InputError, match=r"150 × 400 .* --orientation"
+        InputError, match=r"150 × 400 .* orientation"
     ):  # a short scan of a fine parcellation?
         load_series(tmp_path / "short.npy")
     for shape in (
@@ -118,7 +118,7 @@ def test_the_orientation_is_asked_for_when_it_is_not_plain(tmp_path: Path) -> No
         (40, 100),
     ):  # a parcellation of 1056 regions; 40 regions, or too short a scan
         np.save(tmp_path / "short.npy", np.zeros(shape))
-        with pytest.raises(InputError, match="--orientation"):
+        with pytest.raises(InputError, match="set orientation"):
             load_series(tmp_path / "short.npy")
     np.save(tmp_path / "long.npy", np.zeros((100, 1200)))
     assert load_series(tmp_path / "long.npy").values.shape == (1200, 100)
@@ -511,11 +511,11 @@ OWN = {"dataset": "files", "train_files": "a.npy", "test_files": "b.npy"}
         ({"valid_share": 0.9}, "valid_share"),
         ({"low_pass": -0.1}, "low_pass"),
         ({"high_pass": 0.1, "low_pass": 0.05}, "below low_pass"),
-        ({"dataset": "files"}, "--train-files"),
-        ({"atlas": "x.nii"}, "--dataset files"),
+        ({"dataset": "files"}, "train_files"),
+        ({"atlas": "x.nii"}, "set dataset to files"),
         ({"repetition_time": 0.0}, "repetition_time"),
         ({"repetition_time": float("inf")}, "repetition_time"),
-        ({**OWN, "split": "subject"}, "--test-files says"),
+        ({**OWN, "split": "subject"}, "test_files says"),
         ({"repetition_time": 2.0}, "0.72 for hcp-schaefer100"),
     ],
 )

@@ -55,9 +55,7 @@ def test_a_filter_goes_by_the_seconds_of_each_run() -> None:
     config = Config(low_pass=0.3)
     with pytest.raises(InputError, match=r"slow\.npy: low_pass must lie below 0\.2 Hz"):
         preprocess(series(), None, config, "slow.npy", 2.5)
-    with pytest.raises(
-        InputError, match=r"a\.npy: a filter needs the seconds .* --repetition-time"
-    ):
+    with pytest.raises(InputError, match=r"a\.npy: a filter needs the seconds .* repetition_time"):
         preprocess(series(), None, config, "a.npy")
     assert not np.allclose(
         preprocess(series(), None, config, "a", 0.5), preprocess(series(), None, config, "a", 1.0)

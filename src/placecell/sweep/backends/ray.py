@@ -66,7 +66,7 @@ def on_ray(address: str | None, cpus: float, gpus: float, workers: int | None) -
         What `placecell.sweep` takes as `backend`.
     """
     if importlib.util.find_spec("ray") is None:
-        raise InputError('--backend ray needs Ray: pip install "placecell[ray]".')
+        raise InputError('a sweep on Ray needs it: pip install "placecell[ray]".')
     for kind, amount, least in (("CPUs", cpus, "above 0"), ("GPUs", gpus, "at least 0")):
         if not math.isfinite(amount) or amount < 0 or (amount == 0 and kind == "CPUs"):
             raise InputError(f"the {kind} of a run must be {least}, not {amount:g}.")

@@ -78,16 +78,16 @@ class Config:
             )
         own = [key for key in ("train_files", "test_files") if getattr(self, key) is not None]
         if self.dataset == "files" and len(own) < 2:
-            raise InputError("dataset files needs both --train-files and --test-files.")
+            raise InputError("dataset files needs both train_files and test_files.")
         if self.dataset == "files" and self.split is not None:
             raise InputError(
-                f"split {self.split!r} is for fetched datasets; of your own files --test-files "
+                f"split {self.split!r} is for fetched datasets; of your own files test_files "
                 f"says what is held out."
             )
         if self.dataset != "files":
             own += [k for k in OF_FILES if getattr(self, k) is not None]
             if own:
                 raise InputError(
-                    f"{own[0]} is for one's own data; add --dataset files (it is "
+                    f"{own[0]} is for one's own data; set dataset to files (it is "
                     f"{self.dataset!r} now)."
                 )

@@ -357,7 +357,7 @@ def _own(config: Config, patterns: Sequence[str] | None) -> list[Run]:
             ):
                 raise InputError(
                     f"{path}: {seconds:g} s per volume by its header, not {configured:g} "
-                    f"(--repetition-time)."
+                    f"(repetition_time)."
                 )
             confounds = (
                 None

@@ -286,7 +286,7 @@ def _oriented(path: Path, matrix: Array, orientation: str, regions: int | None) 
     if long < 2 * short or NO_TIME <= short <= long <= MOST_REGIONS:
         raise InputError(
             f"{path}: {rows} × {columns} could be time × regions or the reverse; "
-            "say which with --orientation time-first or regions-first."
+            "set orientation to time-first or regions-first."
         )
     return matrix if rows > columns else matrix.T
 
@@ -317,7 +317,7 @@ def _image(path: Path, atlas: str | None) -> Series:
     The result is cached because it takes seconds to minutes.
     """
     if atlas is None:
-        raise InputError(f"{path}: an image needs an atlas; name its label image with --atlas.")
+        raise InputError(f"{path}: an image needs an atlas; set atlas to its label image.")
     try:
         from nilearn.image import index_img, load_img, resample_to_img
         from nilearn.maskers import NiftiLabelsMasker

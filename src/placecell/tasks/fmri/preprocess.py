@@ -81,7 +81,7 @@ def _filter(config: Config, name: str, seconds: float | None) -> Array | None:
     if seconds is None:
         raise InputError(
             f"{name}: a filter needs the seconds a volume took, which the file does not say: "
-            "--repetition-time."
+            "set repetition_time."
         )
     for key, frequency in wanted.items():
         if frequency >= 0.5 / seconds:
