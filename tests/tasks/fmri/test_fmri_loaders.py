@@ -418,7 +418,7 @@ def test_data_of_one_community_ask_for_networks(runs: Path) -> None:
     rng = np.random.default_rng(4)
     for name in ("train1", "train2", "test"):
         np.save(runs / f"{name}.npy", rng.normal(size=(TIME, 1)) + 0.1 * rng.normal(size=(TIME, 3)))
-    with pytest.raises(InputError, match=r"one network only.*--networks"):
+    with pytest.raises(InputError, match=r"one network only.*networks"):
         make_task(_run_config(own(runs))).splits()
 
 
