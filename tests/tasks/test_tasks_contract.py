@@ -13,8 +13,10 @@ from placecell import tasks
 from placecell.config import EncodingConfig, ModelConfig, RunConfig, TrainConfig, keys
 from placecell.config.presets import base_config
 from placecell.errors import InputError
+from placecell.model import build_model
 from placecell.registry import TASKS
 from placecell.tasks.base import Examples, Task, check_splits
+from placecell.tasks.optional import HasNames
 from placecell.train import State, fit, make_model, make_optimizer
 from placecell.train import make_task as make_task_of
 
@@ -215,10 +217,37 @@ def test_truth_is_a_symmetric_relation(drawn) -> None:
             assert np.array_equal(truth.relation[np.ix_(order, order)], truth.relation)
 
 
-def test_every_task_of_this_package_has_both_presets() -> None:
+def test_every_task_of_this_package_has_a_quick_and_a_long_preset() -> None:
     for name in NAMES:
-        wanted = {"quick", "paper"} if TASKS.source(name) == "placecell" else {"quick"}
-        assert wanted <= tasks.presets(name).keys()
+        there = tasks.presets(name).keys()
+        assert "quick" in there
+        if TASKS.source(name) == "placecell":  # the paper's setting, or ours where it has none
+            assert there & {"paper", "full"}
+
+
+def test_names_of_places_are_one_each(drawn) -> None:
+    task, _ = drawn
+    if not isinstance(task, HasNames):
+        pytest.skip("its places have no names")
+    assert len(set(task.names())) == len(task.places.index)
+
+
+@pytest.mark.parametrize("attention", ["full", "neighbours"])
+def test_a_graph_of_the_places_serves_attention(drawn, attention: str) -> None:
+    """Places with a graph can be attended along it; those without are refused in one sentence."""
+    task, splits = drawn
+    settings = ModelConfig(width=24, depth=2, attention=attention)
+    parts = (task.tokens, task.places, task.n_outputs, settings, EncodingConfig("learnable"))
+    streams = {name: torch.Generator().manual_seed(0) for name in ("weights", "pe")}
+    if attention == "neighbours" and task.places.graph is None:
+        with pytest.raises(InputError, match="needs a graph of the places"):
+            build_model(*parts, **streams)
+        return
+    model = build_model(*parts, **streams)
+    few = splits["test"].take(slice(0, 4))
+    outputs = model(few.inputs(task.positions)).outputs
+    assert outputs.shape == (*few.read.shape, task.n_outputs)
+    assert outputs.isfinite().all()
 
 
 @pytest.mark.parametrize(("name", "preset"), PRESETS)

@@ -35,6 +35,7 @@ from placecell.analysis.readout import (
     linear_probe,
     relation_correlation,
 )
+from placecell.analysis.seriation import order_correlation, recover_order
 from placecell.analysis.statistics import (
     Interval,
     PairedDifference,
@@ -42,7 +43,13 @@ from placecell.analysis.statistics import (
     paired_difference,
     spearman_interval,
 )
-from placecell.analysis.symmetry import Alignment, Symmetries, grid_symmetries
+from placecell.analysis.symmetry import (
+    Alignment,
+    Symmetries,
+    grid_symmetries,
+    rectangle_symmetries,
+    renumbered,
+)
 
 __all__ = [
     "Agreement",
@@ -75,12 +82,16 @@ __all__ = [
     "mean_of_training",
     "modularity",
     "modules",
+    "order_correlation",
     "paired_difference",
     "picture",
     "principal_components",
     "procrustes",
+    "recover_order",
+    "rectangle_symmetries",
     "relation_agreement",
     "relation_correlation",
+    "renumbered",
     "ridge",
     "row_similarity",
     "signed_modularity",

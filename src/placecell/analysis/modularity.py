@@ -299,7 +299,8 @@ def kmeans(table: ArrayLike, rng: np.random.Generator, most: int = MOST_CLUSTERS
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     unit = rows / np.where(length > 0, length, 1.0)
     best, score = np.zeros(len(rows), dtype=np.int64), -np.inf
-    for k in range(2, max(2, min(most, len(rows) // 2)) + 1):
+    different = len(np.unique(np.round(unit, 9), axis=0))  # of a table of one column, two
+    for k in range(2, max(2, min(most, len(rows) // 2, different)) + 1):
         seed = int(rng.integers(2**31))
         labels = KMeans(k, n_init=KMEANS_STARTS, random_state=seed).fit_predict(unit)
         if len(np.unique(labels)) < 2:

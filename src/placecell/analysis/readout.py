@@ -125,8 +125,9 @@ def linear_probe(
 
 def distance_correlation(
     table: ArrayLike,  # (n, d)
-    coords: ArrayLike,  # (n, c)
+    coords: ArrayLike | None = None,  # (n, c)
     *,
+    distances: ArrayLike | None = None,  # (n, n)
     symmetries: Symmetries | None = None,
     permutations: int = 1000,
     rng: np.random.Generator | None = None,
@@ -139,8 +140,10 @@ def distance_correlation(
     Parameters
     ----------
     table : array of shape (n, d)
-    coords : array of shape (n, c)
+    coords : array of shape (n, c), optional
         Coordinates of the tokens.
+    distances : array of shape (n, n), optional
+        Distances between the tokens, instead of their coordinates: lengths of paths, for example.
     symmetries : Symmetries, optional
         Relabellings of the grid. The largest ρ over all of them is taken, for the observed table
         and for the shuffled tables of the null alike.
@@ -158,11 +161,23 @@ def distance_correlation(
     >>> round(distance_correlation([[0.0], [2.0], [5.0]], [[0], [1], [3]]).value, 6)
     1.0
     """
-    x, y = finite("table", table, 2), finite("coords", coords, 2)
+    x = finite("table", table, 2)
     _check_tokens(len(x))
-    if len(y) != len(x):
-        raise InputError(f"coords: expected {len(x)} rows as in the table, found {len(y)}")
-    return _mantel(_distance_ranks(x), _distance_ranks(y), symmetries, permutations, rng)
+    if (coords is None) == (distances is None):
+        raise InputError("give the coordinates of the tokens, or the distances between them.")
+    if coords is not None:
+        y = finite("coords", coords, 2)
+        if len(y) != len(x):
+            raise InputError(f"coords: expected {len(x)} rows as in the table, found {len(y)}")
+        apart = _distance_ranks(y)
+    else:
+        y = finite("distances", np.asarray(distances), 2)
+        if y.shape != (len(x), len(x)) or not np.allclose(y, y.T):
+            raise InputError(
+                f"distances: expected a symmetric matrix {(len(x), len(x))}, found {y.shape}"
+            )
+        apart = _ranks(y[np.triu_indices(len(y), 1)])
+    return _mantel(_distance_ranks(x), apart, symmetries, permutations, rng)
 
 
 def relation_correlation(
@@ -229,7 +244,10 @@ def _unit(v: Array) -> Array:
 
 def _distance_ranks(x: Array) -> Array:
     """Ranks of the distances between rows; distances equal up to rounding are ties."""
-    distance = pdist(x)
+    return _ranks(pdist(x))
+
+
+def _ranks(distance: Array) -> Array:
     ranks: Array = rankdata(np.round(distance / (distance.max() or 1.0), 12))
     return ranks
 

@@ -93,6 +93,65 @@ def grid_symmetries(rows: int, cols: int) -> Symmetries:
     return Symmetries(grids.reshape(size, rows * cols), tuple(words))
 
 
+def rectangle_symmetries(rows: int, cols: int) -> Symmetries:
+    """List the flips and turns of a grid whose cells are numbered row by row.
+
+    A square has eight, a rectangle four.
+
+    Parameters
+    ----------
+    rows, cols : int
+        Size of the grid.
+
+    Returns
+    -------
+    Symmetries
+
+    Examples
+    --------
+    >>> len(rectangle_symmetries(4, 4).words), len(rectangle_symmetries(2, 3).words)
+    (8, 4)
+    """
+    if rows < 1 or cols < 1:
+        raise InputError(f"grid: expected at least one row and one column, found {rows} × {cols}")
+    grid = np.arange(rows * cols, dtype=np.intp).reshape(rows, cols)
+    words = {
+        "identity": grid,
+        "rows reversed": grid[::-1],
+        "columns reversed": grid[:, ::-1],
+        "turned by 180°": grid[::-1, ::-1],
+    }
+    if rows == cols:
+        turned = {
+            "transposed": grid.T,
+            "turned by 90°": grid.T[::-1],
+            "turned by 270°": grid.T[:, ::-1],
+            "transposed along the other diagonal": grid.T[::-1, ::-1],
+        }
+        words |= turned
+    orders = np.stack([order.flatten() for order in words.values()])
+    return Symmetries(orders, tuple(words))
+
+
+def renumbered(symmetries: Symmetries, cells: IntArray) -> Symmetries:
+    """Give a group for tokens that stand at the cells of a grid in another order.
+
+    Parameters
+    ----------
+    symmetries : Symmetries
+        Relabellings of the n cells.
+    cells : int array of shape (n,)
+        The cell of each token.
+
+    Returns
+    -------
+    Symmetries
+        The same relabellings, of the tokens.
+    """
+    token_at = np.argsort(cells)
+    return Symmetries(token_at[symmetries.permutations[:, cells]], symmetries.words)
+
+
 def group_for(n: int, symmetries: Symmetries | None) -> Symmetries:
     """Return the given group after checking that it acts on n tokens.
 

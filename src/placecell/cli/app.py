@@ -32,6 +32,7 @@ OWN = (
     "report",
     "figures",
     "evaluate",
+    "extend",
     "doctor",
     "list",
 )

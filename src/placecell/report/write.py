@@ -16,7 +16,9 @@ from placecell.study.findings import Findings
 from placecell.study.kernel_table import as_text, kernel_table
 from placecell.study.kernels import Sizes, lazy_rich
 from placecell.study.known import known_measures
+from placecell.study.places import place_table
 from placecell.study.summary import measure
+from placecell.tasks.optional import HasNames
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,7 +81,7 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     """
     _need_matplotlib()
     from placecell.report.figures import finding as figures
-    from placecell.report.figures import networks
+    from placecell.report.figures import networks, tiles
 
     out, summary, facts, text = Path(out), findings.summary, findings.facts, str(findings)
     files.make_folder(out)
@@ -89,11 +91,15 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     files.write_json(out / "summary.json", files.finite(facts))
     files.write_text(out / "summary.md", text + "\n")
     paths = [out / name for name in ("summary.md", "summary.csv", "runs.csv", "summary.json")]
+    if isinstance(summary.task, HasNames):
+        files.write_bytes(out / "places.csv", files.csv_bytes(place_table(summary)))
+        paths.append(out / "places.csv")
     drawn = {
         "finding": figures.fig_finding(summary),
         "tables": figures.fig_tables(summary),
         "training": figures.fig_training(summary),
         **networks.pictures(summary),
+        **tiles.pictures(summary),
     }
     return Written(text, facts, paths + _write_pictures(drawn, out))
 

@@ -56,11 +56,10 @@ class Outcome:
     @property
     def headline(self) -> float | None:
         """The task's headline metric on the test set."""
-        return (
-            None
-            if self.result is None
-            else self.result.final("test", tasks.load(self.config.task).headline)
-        )
+        if self.result is None:
+            return None
+        name = tasks.load(self.config.task).headline_for(self.config.data)
+        return self.result.final("test", name)
 
 
 @dataclass

@@ -175,9 +175,9 @@ class Task(ABC):
     places: Positions
     n_outputs: int
     groups: tuple[str, ...] = ("all",)
-    headline: ClassVar[str]
-    headline_lower_is_better: ClassVar[bool] = False
-    shown: ClassVar[tuple[str, ...]] = ("table/relation", "attention/relation")
+    headline: str  # of the class, or of an instance whose settings decide
+    headline_lower_is_better: bool = False
+    shown: tuple[str, ...] = ("table/relation", "attention/relation")
 
     @abstractmethod
     def __init__(self, config: Any) -> None: ...
@@ -258,6 +258,22 @@ class Task(ABC):
         dict of str to float
             Scores by name; the headline is one of them.
         """
+
+    @classmethod
+    def headline_for(cls, config: Any) -> str:
+        """Return the name of the headline metric under given settings, before a task is made.
+
+        Parameters
+        ----------
+        config : Config
+            The task's settings.
+
+        Returns
+        -------
+        str
+            The class's `headline`, unless a task says otherwise.
+        """
+        return cls.headline
 
     def learned(self, headline: float) -> bool | None:
         """Say whether the training set is learned completely.

@@ -38,7 +38,7 @@ class MaskedValues(Task):
 
     headline = "mse"
     headline_lower_is_better = True
-    shown = (
+    shown: tuple[str, ...] = (
         "table/modularity",
         "table/modularity_signed",
         "table/segregation",

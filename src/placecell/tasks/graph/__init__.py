@@ -1,0 +1,9 @@
+"""Values on the nodes of one graph; masked nodes are predicted from the others.
+
+The graph, with its shortest paths, is what a readable table should show. Nothing here imports
+torch."""
+
+from placecell.tasks.graph.simulate import simulate
+from placecell.tasks.graph.sources import Network, make_network
+
+__all__ = ["Network", "make_network", "simulate"]

@@ -1,0 +1,161 @@
+"""Values on a graph, on the library's interface: nodes are tokens."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from placecell import analysis
+from placecell.encodings.positions import Positions
+from placecell.errors import InputError
+from placecell.seeds import numpy_stream
+from placecell.tasks.base import Truth
+from placecell.tasks.fmri.config import Config as BoldConfig
+from placecell.tasks.fmri.task import Fmri
+from placecell.tasks.graph.config import Config
+from placecell.tasks.graph.simulate import simulate
+from placecell.tasks.graph.sources import Array, Network, make_network, read_table
+from placecell.tasks.masked import MaskedValues
+from placecell.tasks.optional import Learned
+
+HELD_OUT = 0.15  # last share of one's own values to test on, and as much before it to validate
+
+
+class GraphValues(MaskedValues):
+    """Predict masked nodes of a graph from the visible ones; the graph is the reference.
+
+    The places carry the graph, for the encodings that read it (`laplacian`, `random-walk`) and for
+    attention to neighbours; a learnable table is not told.
+    """
+
+    shown: tuple[str, ...] = (
+        "table/path",
+        "table/relation",
+        "table/fc",
+        "table/strength",
+        "table/louvain_ari",
+        "attention/relation",
+    )
+
+    def __init__(self, config: Config) -> None:
+        self.network = make_network(config, numpy_stream(config.split_seed, "graph"))
+        if config.graph == "files":
+            self._values = None if config.values is None else _own_values(config, self.network)
+            digest = _digest(self.network, self._values)
+            if config.contents not in (None, digest):
+                raise InputError(
+                    f"{config.adjacency}: these files have changed since the run was made "
+                    f"(contents {digest}, expected {config.contents})."
+                )
+            config = replace(config, contents=digest)  # so that other files are another run
+        self.config = config
+        n, coords = len(self.network.weights), self.network.coords
+        plain = Positions.sequence(n)
+        where = plain.coords if coords is None else torch.from_numpy(coords.astype(np.float32))
+        graph = torch.from_numpy(self.network.weights.astype(np.float32))
+        self.places = Positions(plain.index, where, graph=graph)
+
+    @cached_property
+    def _bold(self) -> Fmri:
+        """The fMRI task whose volumes are the values on the connectome."""
+        return Fmri(BoldConfig(dataset="hcp-schaefer100", mask=self.config.mask))
+
+    @property
+    def flip(self) -> bool:
+        """Whether training turns signs at random: fluctuations of BOLD have no up or down."""
+        return self.config.graph == "connectome"
+
+    @property
+    def groups(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The people whose data are scored, on the connectome."""
+        return self._bold.groups if self.config.graph == "connectome" else ("all",)
+
+    def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
+        """Values of each split, standardised by the training samples."""
+        c = self.config
+        if c.graph == "connectome":
+            return self._bold.fields()
+        sizes = {"train": c.n_train, "valid": c.n_valid, "test": c.n_test}
+        if c.graph == "files" and self._values is not None:
+            held = round(HELD_OUT * len(self._values))
+            ends = (0, len(self._values) - 2 * held, len(self._values) - held, len(self._values))
+            found = {s: self._values[ends[i] : ends[i + 1]] for i, s in enumerate(sizes)}
+        else:
+            found = {
+                split: simulate(
+                    self.network.weights, size, c, numpy_stream(c.split_seed, f"series/{split}")
+                )
+                for split, size in sizes.items()
+            }
+        mean, spread = found["train"].mean(0), found["train"].std(0)
+        return {
+            split: ((x - mean) / np.where(spread > 0, spread, 1), np.zeros(len(x), dtype=np.int64))
+            for split, x in found.items()
+        }
+
+    def truth(self) -> Truth:
+        """Two nodes belong together when they are joined."""
+        network = self.network
+        labels = {} if network.blocks is None else {"block": network.blocks}
+        return Truth(
+            network.edges(),
+            labels,
+            partition=next(iter(labels), None),
+            spatial=network.coords is not None and network.flat,
+        )
+
+    def names(self) -> list[str]:
+        """Return the name of each node."""
+        return list(self.network.names)
+
+    def measure(self, learned: Learned, rng: np.random.Generator) -> dict[str, float]:
+        """Measure, beside modules and correlations, how far the table follows the graph.
+
+        `path` is Spearman's ρ of distances in the table with lengths of shortest paths; `strength`
+        the correlation of similarities with the weights of the edges, where these differ.
+        """
+        found = super().measure(learned, rng)
+        for of, table in (("table", learned.table), ("untrained", learned.untrained)):
+            if table is not None and np.ptp(table) > 0:
+                found |= self._along_graph(of, table)
+        return found
+
+    def _along_graph(self, of: str, table: Array) -> dict[str, float]:
+        distances, weights = self.network.distances(), self.network.weights
+        path = analysis.distance_correlation(table, distances=distances).value
+        found = {f"{of}/path": path}
+        if len(np.unique(weights[weights > 0])) > 1:
+            similarity = analysis.row_similarity(table)
+            found[f"{of}/strength"] = analysis.matrix_correlation(similarity, weights)
+        return found
+
+
+TASK = GraphValues
+
+
+def _own_values(config: Config, network: Network) -> Array:
+    path = Path(str(config.values))
+    values = read_table(path)
+    if values.ndim != 2 or values.shape[1] != len(network.weights):
+        raise InputError(
+            f"{path}: expected a row a sample and {len(network.weights)} columns, one a node; "
+            f"found {values.shape}."
+        )
+    if not np.isfinite(values).all():
+        raise InputError(f"{path}: values must be finite numbers.")
+    if len(values) < 20:
+        raise InputError(f"{path}: {len(values)} samples; at least 20 are needed.")
+    return values
+
+
+def _digest(network: Network, values: Array | None) -> str:
+    seen = hashlib.sha256(repr(network.names).encode())
+    for part in (network.weights, values):
+        seen.update(b"" if part is None else part.astype("<f4").tobytes())
+    return seen.hexdigest()[:12]
