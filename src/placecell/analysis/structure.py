@@ -13,9 +13,9 @@ from placecell.analysis.symmetry import IntArray
 from placecell.errors import InputError
 
 PERMUTATIONS = 999
-MOST_ROWS = 2048  # more are thinned out to blocks of neighbours
+MOST_ROWS = 512  # more are thinned out to blocks of neighbours
 BLOCK = 64
-LEAST_EFFECT = 0.1  # similarity of neighbours above that of all pairs
+LEAST_EFFECT = 0.05  # similarity of neighbours above that of all pairs
 LEAST_DEVIATIONS = 5.0  # the same in standard deviations of the null
 LEAST_RANK = 1.5  # largest variance along one direction, relative to shuffled entries
 LEAST_TAIL = 8  # rows
@@ -128,7 +128,7 @@ def structure(
         effective_dimension=dimension,
         rank_excess=excess,
         order=_recovered_order(cosine) if grid is None else float("nan"),
-        position_r2=_position_r2(rows, _coordinates(layout)[kept], rng),
+        position_r2=_position_r2(values[kept], _coordinates(layout)[kept], rng),
         structured=bool(near or (excess >= LEAST_RANK and min(values.shape) >= 8)),
     )
 
@@ -147,8 +147,8 @@ def guess_grid(n: int) -> tuple[int, tuple[int, int]] | None:
 
 
 def looks_like_grid(table: ArrayLike, grid: tuple[int, int]) -> bool:
-    """Whether rows of a table (n, d) one grid row apart are more similar than half of that
-    apart."""
+    """Whether rows of a table (n, d) one grid row apart are alike, more than rows a little less,
+    a little more or half of that apart."""
     values = finite("table", table, 2)
     rows = _unit_rows(values - values.mean(axis=0))
     width = grid[1]
@@ -157,7 +157,9 @@ def looks_like_grid(table: ArrayLike, grid: tuple[int, int]) -> bool:
         return float((rows[:-lag] * rows[lag:]).sum(axis=1).mean())
 
     margin = max(0.1, LEAST_DEVIATIONS / np.sqrt(rows.size))
-    return at(width) > max(at(max(width // 2, 1)), 0.0) + margin
+    below = at(width) - max(at(max(width // 2, 1)), 0.0)
+    beside = at(width) - max(at(width - 1), at(width + 1))
+    return below > margin and beside > 0.02
 
 
 def spectrum(table: ArrayLike) -> Array:
@@ -198,7 +200,7 @@ def first_untrained_row(table: ArrayLike) -> int:
     cosine = (values[:-1] * values[1:]).sum(axis=1) / both  # (n - 1,)
     cut = _cut(cosine, 0.0, 1 / d)
     mean = cosine[:cut].mean() if cut else 0.0
-    if mean >= LEAST_EFFECT / 2 and mean * np.sqrt(cut * d) >= LEAST_DEVIATIONS:
+    if mean >= LEAST_EFFECT and mean * np.sqrt(cut * d) >= LEAST_DEVIATIONS:
         tail = cosine[cut:]
         as_drawn = len(tail) and abs(tail.mean()) * np.sqrt(len(tail) * d) < LEAST_DEVIATIONS
         return cut + 1 if as_drawn else n
@@ -303,6 +305,8 @@ def _recovered_order(cosine: Array) -> float:
 def _position_r2(rows: Array, where: Array, rng: np.random.Generator) -> float:
     """Cross-validated share of variance of the coordinates that the rows predict."""
     n = len(rows)
+    rows = rows - rows.mean(axis=0)
+    rows = rows / (np.sqrt((rows**2).sum(axis=1).mean()) or 1.0)
     folds = np.array_split(rng.permutation(n), min(5, n))
     error = 0.0
     gram = rows @ rows.T
@@ -310,7 +314,7 @@ def _position_r2(rows: Array, where: Array, rng: np.random.Generator) -> float:
     for fold in folds:
         rest = np.setdiff1d(np.arange(n), fold)
         mean = where[rest].mean(axis=0)
-        penalty = 0.1 * np.eye(len(rest))
+        penalty = 0.01 * np.eye(len(rest))
         dual = np.linalg.solve(gram[np.ix_(rest, rest)] + penalty, where[rest] - mean)
         error += float(((where[fold] - mean - gram[np.ix_(fold, rest)] @ dual) ** 2).sum())
     return 1.0 - error / float((centred**2).sum() or 1.0)

@@ -40,19 +40,25 @@ def read_checkpoint(path: Path | str) -> dict[str, Tensor]:
         return files.read_tensors(path)[0]
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        refused = _what_was_refused(str(error))
-        raise InputError(
-            f"{path}: refused, because it holds more than tensors{refused}, which could run code; "
-            f"expected a state dict (torch.save(model.state_dict(), …)) or a safetensors file."
-        ) from None
     except Exception as error:  # a broken file fails in many ways
+        if isinstance(error, pickle.UnpicklingError) or _is_pickle(path):
+            refused = _what_was_refused(str(error))
+            raise InputError(
+                f"{path}: refused, because it holds more than tensors{refused}, which could run "
+                "code; expected a state dict (torch.save(model.state_dict(), …)) or a safetensors "
+                "file."
+            ) from None
         words = " ".join(str(error).split())[:160]
         raise InputError(f"{path}: not a checkpoint that torch can read ({words}).") from None
     tensors = _tensors_in(content)
     if not tensors:
         raise InputError(f"{path}: expected a dict of tensors, found {type(content).__name__}.")
     return tensors
+
+
+def _is_pickle(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(1) == b"\x80"
 
 
 def _what_was_refused(message: str) -> str:

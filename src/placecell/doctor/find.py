@@ -21,7 +21,9 @@ from placecell.doctor.examples import (
     with_names,
 )
 from placecell.doctor.guard import left_alone, unwrap, zeros_filled
-from placecell.doctor.trace import FirstPass, Join, SecondPass, Trace, storage_key
+from placecell.doctor.known import Known
+from placecell.doctor.labels import Join, Trace, storage_key
+from placecell.doctor.trace import FirstPass, SecondPass
 from placecell.errors import InputError
 from placecell.seeds import torch_stream
 
@@ -183,6 +185,10 @@ def find_tables(model: nn.Module, example: Any) -> Tables:
     trainable = {name for name, p in model.named_parameters() if p.requires_grad}
     with zeros_filled(model, torch_stream(0, "doctor/zeros")):
         trace = two_passes(model, example, tensors, trainable)
+        if not trace.aligned:  # something was cached by the first pass; now it is in both
+            trace = two_passes(model, example, tensors, trainable)
+    if not trace.softmaxes:
+        trace.others.pop("convolution", None)  # a convolutional network, not positions
     if any(j.how == "computed" and j.reached_softmax and j.joined for j in trace.joins):
         trace.others.setdefault("computed", "")
     tables = [*_reached(trace, tensors, trainable), *_by_name(trace, tensors, trainable)]
@@ -202,9 +208,8 @@ def two_passes(
     state = torch.random.get_rng_state()
     first = FirstPass(stored, [t for _, t in tensors_of(own)])
     _run(model, own, first, state)
-    fixed = set(tensors) - trainable
-    inputs = [t for _, t in tensors_of(other)]
-    second = SecondPass(stored, inputs, first.notes, fixed, shapes, batch_size(own))
+    known = Known(stored, shapes, set(tensors) - trainable, batch_size(own))
+    second = SecondPass(known, [t for _, t in tensors_of(other)], first.notes)
     _run(model, other, second, state)
     return second.trace
 
@@ -228,6 +233,9 @@ def _reached(trace: Trace, tensors: dict[str, Tensor], trainable: set[str]) -> I
         for name in sorted(join.sources - trace.token_tables - seen):
             shape = tuple(tensors[name].shape)
             lookup = trace.lookups.get(name)
+            if kind == "relative" and name not in trainable and "projected" in join.steps:
+                trace.others.setdefault("computed", name)  # a network makes them of coordinates
+                continue
             if sum(size > 1 for size in shape) < 2:
                 continue
             if lookup and lookup.from_input and lookup.distinct <= 0.5 and kind != "relative":
@@ -247,10 +255,17 @@ def _reached(trace: Trace, tensors: dict[str, Tensor], trainable: set[str]) -> I
 
 def _channels_first(join: Join, tensor: Tensor) -> bool:
     long = [axis for axis, size in enumerate(tensor.shape) if size > 1]
-    if join.feature_stride is not None:  # as it is stored, perhaps transposed
+    if (
+        join.feature_stride is not None and not join.reached_softmax
+    ):  # as it is stored, perhaps transposed
         same = [axis for axis in long if tensor.stride(axis) == join.feature_stride]
         return bool(same) and same[0] == long[0]
-    return join.feature_axis != -1 and "looked up" not in join.steps
+    if join.how == "product" or join.reached_softmax or "looked up" in join.steps:
+        return False
+    first, last = tensor.shape[long[0]], tensor.shape[long[-1]]
+    if join.features in (first, last) and first != last:
+        return join.features == first
+    return join.feature_axis != -1
 
 
 def kind_of(join: Join) -> str | None:

@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from placecell.doctor.examples import batch_size, call_model, variant, with_names
 from placecell.doctor.find import Table, Tables, find_tables, stored_tensors
 from placecell.doctor.guard import left_alone, unwrap
-from placecell.doctor.trace import Watch, varying_axes
+from placecell.doctor.shapes import varying_axes
+from placecell.doctor.trace import Watch
 from placecell.seeds import torch_stream
 
 ENOUGH = 4  # examples in a batch; with fewer, others are made
 MADE = 8
-HIDDEN = -1e4  # logits below are masked
+HIDDEN = -60.0  # logits below are masked
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ def share_of_logits(logits: list[Tensor], batch: int) -> float:
     Parameters
     ----------
     logits : list of tensors of shape (b, ..., q, k) or (b·h, q, k)
-        Of several examples; masked ones (below −10 000) are left out.
+        Of several examples; masked ones (below −60) are left out.
     batch : int
         Examples in each tensor.
 

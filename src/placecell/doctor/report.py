@@ -85,7 +85,8 @@ class TableReport:
 
     @property
     def trained(self) -> str:
-        """ "untrained", "trained", "partly trained" or "unknown": what the rows look like."""
+        """What the rows look like: "untrained", "trained", "partly trained", "fixed" (in order, and
+        not trained here) or "unknown"."""
         if self.zero or self.untrained_from == 0:
             return "untrained"
         if self.structure is None:
@@ -94,7 +95,7 @@ class TableReport:
         if self.untrained_from is not None and self.untrained_from < n:
             return "partly trained"
         if self.structure.structured:
-            return "trained"
+            return "trained" if self.table.trainable else "fixed"
         return "untrained" if n >= FEWEST else "unknown"
 
     def to_dict(self) -> dict[str, Any]:

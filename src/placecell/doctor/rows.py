@@ -33,7 +33,11 @@ class Rows:
 
 
 def as_rows(
-    tensor: Tensor, *, channels_first: bool = False, relative: bool = False, image: bool = False
+    tensor: Tensor,
+    *,
+    channels_first: bool = False,
+    relative: bool = False,
+    image: bool | None = None,
 ) -> Rows:
     """Return a stored table as rows.
 
@@ -45,9 +49,9 @@ def as_rows(
         The features are the first axis of those longer than one.
     relative : bool
         A table of distances: its longest axis are the rows.
-    image : bool
-        The places are patches: a square number of rows is a grid, with or without a class token.
-        Otherwise that is said only of rows that look like one.
+    image : bool, optional
+        Whether the places are patches: then a square number of rows is a grid, with or without a
+        class token. None: they are, if the rows look like it.
     """
     values = tensor.detach().to("cpu", torch.float64)
     values = values.reshape([size for size in values.shape if size > 1] or [1])
@@ -66,9 +70,9 @@ def as_rows(
         raise InputError("table: expected finite numbers, found NaN or infinite ones.")
     if len(places) == 2 and min(places) >= 2:
         return Rows(rows, 0, (int(places[0]), int(places[1])))
-    square = guess_grid(len(rows)) if len(places) == 1 else None
+    square = guess_grid(len(rows)) if len(places) == 1 and image is not False else None
     if square is not None:
         before, grid = square
-        if (image and before <= 2) or looks_like_grid(rows[before:], grid):
+        if looks_like_grid(rows[before:], grid) or (image and before <= 2):
             return Rows(rows, before, grid)
     return Rows(rows, 0, None)

@@ -19,7 +19,7 @@ class Wild:
     sigma, beside, rho : float
         As in `AsBuilt`; None where it does not exist.
     state : str
-        "trained", "fixed", "zero" or "zero and frozen".
+        "trainable", "fixed", "zero" or "zero and frozen".
     """
 
     model: str
