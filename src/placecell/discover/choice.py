@@ -1,0 +1,92 @@
+"""Which similarity to trust, decided without any truth: by what nearest columns tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from placecell.discover.layout import nearest
+
+Array = NDArray[np.float64]
+Predict = Callable[[Array, Array, Array], Array]
+COUNTS = (2, 3, 4)  # how many nearest columns are used
+RIDGE = 0.003  # a row's share of the penalty
+ALIKE = 15  # rows that are averaged
+MOST_TRAIN, MOST_VALID, MOST_COLUMNS = 1200, 300, 32  # for the averages, which take time
+
+
+def informativeness(similarity: Array, train: Array, valid: Array) -> float:
+    """How much the nearest columns of a column tell about it, on rows not used before.
+
+    Each column, and its square, are predicted from its nearest two, three and four columns. A
+    similarity is good if the nearest columns by it tell much: columns that only look near, by
+    chance or through others, do not. There are two predictors, and the better one counts: ridge
+    regression on the columns, their squares and products, and the mean of the rows that are most
+    alike in these columns, which also finds what no pair of columns shows.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+        Larger is nearer.
+    train, valid : array of shape (rows, n)
+        Normal scores of the rows to fit and of the rows to judge on; 0 where missing.
+
+    Returns
+    -------
+    float
+        −½ Σ log(share of variance left) over a column and its square, the mean over columns and
+        over the numbers of nearest columns.
+    """
+    n = len(similarity)
+    order = nearest(similarity, min(max(COUNTS), n - 1))
+    counts = [count for count in COUNTS if count < n] or [1]
+    every = np.arange(n)
+    some = np.linspace(0, n - 1, min(n, MOST_COLUMNS)).astype(int)
+    told = []
+    for columns, predict, most in (
+        (every, _ridge, (len(train), len(valid))),
+        (some, _alike, (MOST_TRAIN, MOST_VALID)),
+    ):
+        fit, judge = train[: most[0]], valid[: most[1]]
+        values = [
+            _told(fit[:, i], judge[:, i], predict, fit[:, near], judge[:, near])
+            for count in counts
+            for i in columns
+            for near in [order[i, :count]]
+        ]
+        told.append(float(np.mean(values)))
+    return max(told)
+
+
+def _told(y: Array, v: Array, predict: Predict, x: Array, w: Array) -> float:
+    """−½ Σ log(share of variance left) of a column and its square, on validation rows."""
+    fit, judge = np.stack([y, y**2], 1), np.stack([v, v**2], 1)
+    left = ((judge - predict(x, fit, w)) ** 2).mean(0)
+    without = ((judge - fit.mean(0)) ** 2).mean(0)
+    return float(-0.5 * np.log(left.clip(1e-12) / without.clip(1e-12)).sum())
+
+
+def _ridge(x: Array, y: Array, w: Array) -> Array:
+    """Predictions (rows, 2) at w by ridge regression of y (rows, 2) on x (rows, count)."""
+    a, b = _features(x), _features(w)
+    count = x.shape[1]
+    penalty = RIDGE * len(x) * np.r_[0, np.ones(count), np.full(a.shape[1] - count - 1, 3.0)]
+    predicted: Array = b @ np.linalg.solve(a.T @ a + np.diag(penalty + 1e-9), a.T @ y)
+    return predicted
+
+
+def _alike(x: Array, y: Array, w: Array) -> Array:
+    """Predictions (rows, 2) at w: means of y over the rows of x that are nearest."""
+    count = min(ALIKE, len(x))
+    _, rows = KDTree(x).query(w, k=count)
+    predicted: Array = y[rows.reshape(len(w), count)].mean(1)
+    return predicted
+
+
+def _features(x: Array) -> Array:
+    """1, the columns, their squares and products (rows, f)."""
+    i, j = np.triu_indices(x.shape[1])
+    return np.concatenate([np.ones((len(x), 1)), x, x[:, i] * x[:, j]], axis=1)

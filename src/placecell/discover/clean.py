@@ -1,0 +1,113 @@
+"""Columns that cannot be used are left out, each with its reason; odd ones are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placecell.discover.columns import rank_categories
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+MANY_CATEGORIES = 30
+NEARLY = 0.9999  # correlation of columns that are nearly equal
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The rank of each category of nominal columns (n, most); NaN for ordered columns."""
+
+    ranks: Array
+
+    def apply(self, x: Array) -> Array:
+        """Values (rows, n) with codes of categories replaced by their ranks."""
+        x = x.copy()
+        for i in np.flatnonzero(np.isfinite(self.ranks).any(axis=1)):
+            here = np.isfinite(x[:, i])
+            x[here, i] = self.ranks[i, x[here, i].astype(int)]
+        return x
+
+
+@dataclass(frozen=True, eq=False)
+class Cleaned:
+    """A table without the columns that cannot be used.
+
+    Attributes
+    ----------
+    x : array of shape (rows, kept)
+        Values; NaN is missing.
+    kept : int array
+        Which columns are kept.
+    ranks : Ranks
+        The ranks of categories.
+    left_out : dict
+        Columns left out, by name, and why.
+    notes : list of str
+    """
+
+    x: Array
+    kept: IntArray
+    ranks: Ranks
+    left_out: dict[str, str]
+    notes: list[str]
+
+
+def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) -> Cleaned:
+    """Leave out columns that are empty, constant, equal to another, or of too many categories.
+
+    Parameters
+    ----------
+    x : array of shape (rows, n)
+        Values; NaN is missing.
+    nominal : bool array of shape (n,)
+        Which columns have no order.
+    names : sequence of str
+        Names of the columns.
+
+    Returns
+    -------
+    Cleaned
+    """
+    left_out: dict[str, str] = {}
+    seen: dict[bytes, str] = {}
+    for i, name in enumerate(names):
+        here = np.isfinite(x[:, i])
+        kinds, place = np.unique(x[here, i], return_inverse=True)
+        if not here.any():
+            left_out[name] = "no value"
+        elif len(kinds) == 1:
+            left_out[name] = f"constant ({kinds[0]:g})"
+        elif nominal[i] and len(kinds) > min(MANY_CATEGORIES, here.sum() / 3):
+            left_out[name] = f"text with {len(kinds)} different values in {int(here.sum())} rows"
+        else:
+            ranks = np.full(len(x), -1, dtype=np.int32)
+            ranks[here] = place
+            first = seen.setdefault(ranks.tobytes(), name)
+            if first != name:
+                left_out[name] = f"the same as {first}"
+    kept = np.array([i for i, name in enumerate(names) if name not in left_out], dtype=np.int64)
+    full = np.full((len(names), 0), np.nan)
+    if len(kept) and nominal[kept].any():
+        inside = rank_categories(x[:, kept], nominal[kept])
+        full = np.full((len(names), inside.shape[1]), np.nan)
+        full[kept] = inside
+    ranks_of = Ranks(full)
+    values = ranks_of.apply(x)[:, kept]
+    return Cleaned(values, kept, ranks_of, left_out, _nearly_equal(values, kept, names))
+
+
+def _nearly_equal(x: Array, kept: IntArray, names: Sequence[str]) -> list[str]:
+    """A note about columns that hardly differ."""
+    from placecell.discover.readout import correlation
+
+    if len(kept) < 2 or len(kept) > 2000:
+        return []
+    one, two = np.nonzero(np.triu(correlation(x) > NEARLY, 1))
+    if not len(one):
+        return []
+    pairs = [f"{names[kept[a]]} and {names[kept[b]]}" for a, b in zip(one, two, strict=True)]
+    more = f" and {len(pairs) - 3} more pairs" if len(pairs) > 3 else ""
+    return [f"nearly equal columns: {', '.join(pairs[:3])}{more}; each tells all about the other."]

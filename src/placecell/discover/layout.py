@@ -1,0 +1,184 @@
+"""From similarities to a map: lengths, shortest paths, coordinates, dimensions, modules, order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
+from scipy.spatial.distance import pdist, squareform
+
+from placecell.analysis.modularity import louvain
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+LEAST = 1e-3  # of the largest similarity: a length is at most 1000 times the shortest
+JOINED = 4  # nearest columns that a column is joined to
+MOST_DIMENSIONS = 5
+ROUNDS = 300  # of stress majorisation, at most
+
+
+def balanced(similarity: Array) -> Array:
+    """Scale similarities by each column's largest, so that loud and quiet columns count alike.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+        Symmetric; larger is nearer. Negative values count as 0.
+
+    Returns
+    -------
+    array of shape (n, n)
+        S_ij / √(max_i · max_j), with 0 on the diagonal.
+    """
+    s = np.clip(similarity, 0.0, None).astype(float)
+    np.fill_diagonal(s, 0.0)
+    most = s.max(axis=1)
+    most = np.where(most > 0, most, 1.0)
+    return s / np.sqrt(np.outer(most, most))
+
+
+def path_lengths(similarity: Array) -> Array:
+    """Distances along the shortest paths, where similar columns are joined by short edges.
+
+    Each column is joined to its nearest four; a spanning tree joins what is still apart. An edge
+    of similarity s (balanced) has length 1 / s.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+        Symmetric; larger is nearer.
+
+    Returns
+    -------
+    array of shape (n, n)
+    """
+    n = len(similarity)
+    lengths = 1 / balanced(similarity).clip(LEAST)
+    np.fill_diagonal(lengths, 0.0)
+    joined = np.zeros((n, n), dtype=bool)
+    joined[np.arange(n)[:, None], nearest(similarity, min(JOINED, n - 1))] = True
+    tree = minimum_spanning_tree(lengths).toarray() > 0
+    joined = joined | joined.T | tree | tree.T
+    paths: Array = shortest_path(np.where(joined, lengths, 0.0), method="D", directed=False)
+    return paths
+
+
+def classical_mds(distances: Array, dimensions: int) -> tuple[Array, Array]:
+    """Coordinates (n, dimensions) by classical scaling, and all eigenvalues, largest first."""
+    squared = distances**2
+    inner = -0.5 * (squared - squared.mean(0) - squared.mean(1)[:, None] + squared.mean())
+    values, vectors = np.linalg.eigh(inner)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    coords = np.zeros((len(distances), dimensions))
+    kept = min(dimensions, len(distances))
+    coords[:, :kept] = vectors[:, :kept] * np.sqrt(values[:kept].clip(0))
+    # the sign of an axis is arbitrary; the largest coordinate is positive
+    signs = np.sign(coords[np.abs(coords).argmax(0), np.arange(dimensions)])
+    return coords * np.where(signs == 0, 1.0, signs), values
+
+
+def majorise(distances: Array, start: Array) -> Array:
+    """Move points (n, d) until their distances fit best: stress majorisation, in which a distance
+    counts by its inverse, so that what is near is drawn well."""
+    n = len(start)
+    off = ~np.eye(n, dtype=bool)
+    weight = np.where(off, 1 / distances.clip(1e-9), 0.0)
+    laplacian = np.diag(weight.sum(1)) - weight
+    inverse = np.linalg.pinv(laplacian, hermitian=True)
+    x = start - start.mean(0)
+    for _ in range(ROUNDS):
+        now = squareform(pdist(x))
+        ratio = np.divide(weight * distances, now, out=np.zeros_like(now), where=now > 1e-12)
+        moved = inverse @ (ratio.sum(1)[:, None] * x - ratio @ x)
+        still = np.abs(moved - x).max() < 1e-4 * np.abs(moved).max()
+        x = moved
+        if still:
+            break
+    return x
+
+
+def lay_out(similarity: Array, dimensions: int = 2) -> Array:
+    """Place columns so that distances follow the shortest paths between them.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+        Symmetric; larger is nearer.
+    dimensions : int
+        Number of coordinates.
+
+    Returns
+    -------
+    array of shape (n, dimensions)
+        Coordinates, centred, along their principal axes.
+    """
+    paths = path_lengths(similarity)
+    coords = majorise(paths, classical_mds(paths, dimensions)[0])
+    coords = coords - coords.mean(0)
+    axes = np.linalg.svd(coords, full_matrices=False)[2]
+    turned = coords @ axes.T
+    full = np.zeros((len(coords), dimensions))
+    full[:, : turned.shape[1]] = turned
+    signs = np.sign(full[np.abs(full).argmax(0), np.arange(dimensions)])
+    result: Array = full * np.where(signs == 0, 1.0, signs)
+    return result
+
+
+def estimate_dimensions(similarity: Array) -> int:
+    """How many coordinates the map seems to need, from 1 to 5.
+
+    The number after which the eigenvalues of classical scaling fall most. An arrangement without
+    any (modules, a star) has no clear fall, and the number then says little.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+
+    Returns
+    -------
+    int
+    """
+    values = classical_mds(path_lengths(similarity), 1)[1].clip(0)
+    most = min(MOST_DIMENSIONS, len(values) - 1)
+    if most < 1 or values[0] <= 0:
+        return 1
+    floor = 1e-3 * values[0]
+    return int(np.argmax(values[:most].clip(floor) / values[1 : most + 1].clip(floor))) + 1
+
+
+def find_modules(similarity: Array, rng: np.random.Generator) -> IntArray:
+    """Modules (n,) of the columns, numbered from the largest; their number is chosen by Louvain's
+    method."""
+    return louvain(balanced(similarity), rng)
+
+
+def matrix_order(similarity: Array, labels: IntArray) -> IntArray:
+    """Order (n,) of the columns for a picture: modules together, similar columns side by side."""
+    distance = 1 - balanced(similarity)
+    np.fill_diagonal(distance, 0.0)
+    parts = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        if len(members) > 2:
+            pairs = squareform(distance[np.ix_(members, members)], checks=False)
+            tree = linkage(pairs, "average")
+            if len(members) <= 200:
+                tree = optimal_leaf_ordering(tree, pairs)
+            members = members[leaves_list(tree)]
+        parts.append(members)
+    return np.concatenate(parts).astype(np.int64)
+
+
+def nearest(similarity: Array, count: int) -> IntArray:
+    """The `count` nearest columns of each column (n, count), nearest first."""
+    s = similarity.astype(float).copy()
+    np.fill_diagonal(s, -np.inf)
+    order: IntArray = np.argsort(-s, axis=1, kind="stable")[:, :count]
+    return order
+
+
+def neighbour_agreement(one: Array, two: Array, count: int = 3) -> Array:
+    """Share of each column's nearest that two similarities have in common (n,)."""
+    a, b = nearest(one, count), nearest(two, count)
+    return (a[:, :, None] == b[:, None, :]).any(-1).mean(-1)

@@ -1,0 +1,201 @@
+"""Which columns of a data frame are variables: not dates, not ids, not free text."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placecell.discover.clean import MANY_CATEGORIES
+from placecell.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOSTLY = 0.9  # share of cells that must be numbers or dates for the column to be of these
+BLOCKS = 40  # of time, at most
+BLOCK_ROWS = 5  # of a block, at least
+LEAST_COLUMNS, LEAST_ROWS = 3, 30
+ID_NAME = re.compile(r"(^|[\W_])(id|index|idx|key|uuid|guid|row|nr|no|number)($|[\W_])", re.I)
+
+
+@dataclass(eq=False)
+class Variables:
+    """The variables of a table.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        Columns of numbers, booleans and categories.
+    groups : array of shape (rows,), optional
+        Groups of rows that stay together.
+    left_out : dict
+        Columns left out, by name, and why.
+    notes : list of str
+    """
+
+    frame: pd.DataFrame
+    groups: NDArray[Any] | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def find_variables(
+    frame: pd.DataFrame, time: str | None = None, groups: str | None = None
+) -> Variables:
+    """Find the variables of a data frame, and the groups of its rows.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table with different names of columns.
+    time : str, optional
+        Column of times: rows are put in its order and cut into blocks, which are the groups.
+    groups : str, optional
+        Column that names the group of each row.
+
+    Returns
+    -------
+    Variables
+    """
+    for name in (time, groups):
+        if name is not None and name not in frame.columns:
+            raise unknown("column", name, map(str, frame.columns))
+    if time is not None and groups is not None:
+        raise InputError("--time and --groups exclude each other: both say which rows go together.")
+    found = Variables(frame)
+    empty = frame.isna().all(axis=1)
+    if empty.any():
+        found.notes.append(f"{int(empty.sum())} rows without any value were left out.")
+        found.frame = frame = frame[~empty].reset_index(drop=True)
+    if groups is not None:
+        found.groups = frame[groups].astype(str).to_numpy()
+        found.notes.append(f"rows of one {groups} stay together: {len(set(found.groups))} groups.")
+    if time is not None:
+        found.frame = frame = _in_order(frame, time)
+        found.groups = _blocks(len(frame))
+        found.notes.append(f"{len(set(found.groups))} blocks of time (by {time}) stay together.")
+    parts: dict[str, Any] = {}
+    for name in frame.columns:
+        if name in (time, groups):
+            continue
+        column, why = _variable(frame[name], str(name), found.notes)
+        if why is None:
+            parts[str(name)] = column
+        else:
+            found.left_out[str(name)] = why
+    if time is None and any(why.startswith("dates") for why in found.left_out.values()):
+        dated = next(n for n, why in found.left_out.items() if why.startswith("dates"))
+        found.notes.append(
+            f"rows have dates: if neighbouring rows are alike, say --time {dated}, or the test "
+            "counts them as independent."
+        )
+    import pandas as pd
+
+    found.frame = pd.DataFrame(parts, index=frame.index)
+    check_size(found)
+    return found
+
+
+def check_size(found: Variables) -> None:
+    """Raise `InputError` for fewer than 3 variables or 30 rows."""
+    rows, n = found.frame.shape
+    if n < LEAST_COLUMNS:
+        why = "; ".join(f"{k}: {v}" for k, v in list(found.left_out.items())[:6])
+        raise InputError(
+            f"expected at least {LEAST_COLUMNS} columns to arrange, found {n}"
+            + (f" (left out: {why})." if why else ".")
+        )
+    if rows < LEAST_ROWS:
+        raise InputError(f"expected at least {LEAST_ROWS} rows, found {rows}.")
+
+
+def _in_order(frame: pd.DataFrame, time: str) -> pd.DataFrame:
+    import pandas as pd
+
+    when = frame[time]
+    if not pd.api.types.is_numeric_dtype(when.dtype):
+        when = _dates(when)
+    if when.isna().mean() > 1 - MOSTLY:
+        raise InputError(f"--time {time}: expected dates or numbers, which most cells are not.")
+    return frame.loc[when.sort_values(kind="stable").index].reset_index(drop=True)
+
+
+def _blocks(rows: int) -> NDArray[np.int64]:
+    count = max(3, min(BLOCKS, rows // BLOCK_ROWS))
+    return (np.arange(rows) * count // rows).astype(np.int64)
+
+
+def _dates(column: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # advice about formats
+        return pd.to_datetime(column, errors="coerce", format="mixed")
+
+
+def _variable(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[Any, str | None]:
+    """The column as a variable, or why it is none."""
+    import pandas as pd
+
+    kind = column.dtype
+    filled = column.dropna()
+    if not len(filled):
+        return None, "no value"
+    if pd.api.types.is_datetime64_any_dtype(kind) or isinstance(kind, pd.PeriodDtype):
+        return None, "dates"
+    if pd.api.types.is_timedelta64_dtype(kind):
+        return None, "lengths of time"
+    if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(kind):
+        return column, None
+    if not pd.api.types.is_numeric_dtype(kind):
+        text = filled.astype(str).str.strip()
+        numbers = pd.to_numeric(text.str.replace(",", ".", regex=False), errors="coerce")
+        if numbers.notna().mean() >= MOSTLY:
+            lost = text[numbers.isna()]
+            if len(lost):
+                notes.append(f"{name}: {len(lost)} cells such as {lost.iloc[0]!r} are no numbers.")
+            column = numbers.reindex(column.index)
+        else:
+            return _text_variable(column, text)
+    return _number_variable(column.astype(float), name, notes)
+
+
+def _text_variable(column: pd.Series[Any], text: pd.Series[Any]) -> tuple[Any, str | None]:
+    import pandas as pd
+
+    if text.str.contains(r"\d").mean() >= MOSTLY and _dates(text).notna().mean() >= MOSTLY:
+        return None, "dates"
+    kinds = text.nunique()
+    if kinds == len(text) and kinds > MANY_CATEGORIES:
+        return None, "text that is different in every row, as an id is"
+    if kinds > MANY_CATEGORIES or kinds > len(text) / 3:
+        return None, f"text with {kinds} different values"
+    return pd.Categorical(text.reindex(column.index)), None
+
+
+def _number_variable(
+    column: pd.Series[Any], name: str, notes: list[str]
+) -> tuple[Any, str | None]:
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    infinite = np.isinf(values)
+    if infinite.any():
+        notes.append(f"{name}: {int(infinite.sum())} infinite values count as missing.")
+        values = np.where(infinite, np.nan, values)
+    here = values[np.isfinite(values)]
+    if not len(here):
+        return None, "no finite value"
+    if (here == here[0]).all():
+        return None, f"constant ({here[0]:g})"
+    different = len(here) == len(values) and len(np.unique(here)) == len(here)
+    if different and (here == here.round()).all():
+        counted = here.max() - here.min() == len(here) - 1
+        if counted:
+            return None, "counts the rows, as an id does"
+        if ID_NAME.search(name):
+            return None, "different in every row and named like an id"
+    return values, None

@@ -1,0 +1,155 @@
+"""What was found, on disk: columns.csv, figures and one page."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placecell.discover.layout import balanced, matrix_order
+from placecell.discover.place_map import PlaceMap
+from placecell.errors import InputError
+from placecell.store import files
+
+Array = NDArray[np.float64]
+MOST_NAMES = 60  # columns whose names fit on a picture
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222255")
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files that were written."""
+
+    paths: tuple[Path, ...]
+
+    @property
+    def page(self) -> Path | None:
+        """The page, if there is one."""
+        return next((path for path in self.paths if path.suffix == ".html"), None)
+
+
+def write_map(found: PlaceMap, folder: Path | str, title: str, correlation: Array) -> Written:
+    """Write what was found: `columns.csv`, `map.png`, `similarity.png` and `map.html`.
+
+    Without an arrangement there is no map: only the page, which says so.
+
+    Parameters
+    ----------
+    found : PlaceMap
+        A fitted map.
+    folder : Path or str
+        Where to write; made if it is not there.
+    title : str
+        What the page and the figures are called, such as the name of the file.
+    correlation : array of shape (kept, kept)
+        Absolute correlations of the columns that were used, to show beside.
+
+    Returns
+    -------
+    Written
+    """
+    from placecell.discover.page import build_page
+
+    folder = Path(folder)
+    files.make_folder(folder)
+    paths = []
+    for stale in ("columns.csv", "map.png", "similarity.png", "map.html"):
+        files.remove(folder / stale)
+    if found.found_:
+        files.write_bytes(folder / "columns.csv", files.csv_bytes(found.columns()))
+        paths.append(folder / "columns.csv")
+        for name, draw in (("map.png", draw_map), ("similarity.png", draw_matrices)):
+            files.write_bytes(folder / name, draw(found, title, correlation))
+            paths.append(folder / name)
+    files.write_text(folder / "map.html", build_page(found, title, correlation))
+    return Written((*paths, folder / "map.html"))
+
+
+def used(found: PlaceMap) -> tuple[NDArray[np.int64], list[str]]:
+    """The columns that were used, as indices and names."""
+    kept = np.flatnonzero(found.labels_ >= 0)
+    return kept, [found.column_names_[i] for i in kept]
+
+
+def colour(label: int) -> str:
+    """The colour of a module."""
+    return COLOURS[label % len(COLOURS)]
+
+
+def draw_map(found: PlaceMap, title: str, correlation: Array) -> bytes:
+    """The map as a PNG, beside the map that correlation alone gives."""
+    from placecell.discover.layout import lay_out
+
+    plt = _pyplot()
+    kept, names = used(found)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 5.2), layout="constrained")
+    maps = {
+        f"by {found.readout_} (chosen)": found.embedding_[kept][:, :2],
+        "by correlation alone": lay_out(correlation, 2),
+    }
+    for ax, (heading, place) in zip(axes, maps.items(), strict=True):
+        if place.shape[1] < 2:
+            place = np.column_stack([place, np.zeros(len(place))])
+        ax.scatter(*place.T, c=[colour(k) for k in found.labels_[kept]], s=28, zorder=2)
+        if len(names) <= MOST_NAMES:
+            for (x, y), name in zip(place, names, strict=True):
+                ax.annotate(
+                    _short(name), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7
+                )
+        ax.set_title(heading, fontsize=10)
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_xticks([])
+        ax.set_yticks([])
+    figure.suptitle(f"{_short(title, 60)}: the map of its {len(names)} columns, colours are modules")
+    return _png(figure)
+
+
+def draw_matrices(found: PlaceMap, title: str, correlation: Array) -> bytes:
+    """Similarities and correlations as a PNG, columns ordered by module."""
+    plt = _pyplot()
+    kept, names = used(found)
+    similarity = found.similarity_[np.ix_(kept, kept)]
+    order = matrix_order(similarity, found.labels_[kept])
+    edges = np.flatnonzero(np.diff(found.labels_[kept][order])) + 0.5
+    figure, axes = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
+    pictures = {found.readout_: balanced(similarity), "correlation": correlation}
+    for ax, (heading, matrix) in zip(axes, pictures.items(), strict=True):
+        picture = ax.imshow(matrix[np.ix_(order, order)], cmap="viridis", vmin=0, vmax=1)
+        for edge in edges:
+            ax.axhline(edge, color="white", lw=0.6)
+            ax.axvline(edge, color="white", lw=0.6)
+        ax.set_title(heading, fontsize=10)
+        if len(names) <= MOST_NAMES:
+            shown = [_short(names[i], 14) for i in order]
+            ax.set_xticks(range(len(names)), shown, rotation=90, fontsize=5)
+            ax.set_yticks(range(len(names)), shown, fontsize=5)
+        figure.colorbar(picture, ax=ax, shrink=0.7)
+    figure.suptitle(f"{_short(title, 60)}: how near columns are, ordered by module")
+    return _png(figure)
+
+
+def _short(name: str, most: int = 18) -> str:
+    text = str(name).replace("$", r"\$")
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+
+        matplotlib.use("agg")
+        from matplotlib import pyplot
+    except ImportError:
+        raise InputError("figures need matplotlib: pip install 'placecell[report]'") from None
+    return pyplot
+
+
+def _png(figure: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    _pyplot().close(figure)
+    return buffer.getvalue()
