@@ -117,14 +117,16 @@ def chain(rng: np.random.Generator, rows: int = 5000, n: int = 30) -> Known:
     return Known(x, coords, near).shuffled(rng)
 
 
-def coupled_maps(rng: np.random.Generator, rows: int = 2000, side: int = 10) -> Known:
+def coupled_maps(
+    rng: np.random.Generator, rows: int = 2000, side: int = 10, coupling: float = 0.3
+) -> Known:
     """Chaotic logistic maps, each drawn a little towards its four neighbours; single snapshots."""
     coords, near = grid(side)
     mean = near / near.sum(1, keepdims=True)
     x = rng.random((rows, side**2))
     for _ in range(200):
         y = 3.9 * x * (1 - x)
-        x = 0.8 * y + 0.2 * y @ mean.T
+        x = (1 - coupling) * y + coupling * y @ mean.T
     return Known(x, coords, near).shuffled(rng)
 
 
@@ -257,6 +259,7 @@ TABLES: dict[str, Callable[[np.random.Generator], Known]] = {
     "chain": chain,
     "chain-500": lambda rng: chain(rng, rows=500),
     "coupled-maps": coupled_maps,
+    "coupled-maps-weak": lambda rng: coupled_maps(rng, coupling=0.2),
     "nmar": nmar,
     "italy": italy,
     "spectra": spectra,

@@ -26,6 +26,7 @@ ROOMS = (  # from the ground up
     ("sweep",),
     ("study",),
     ("report",),
+    ("discover",),
     ("cli",),
     ("__main__",),
 )

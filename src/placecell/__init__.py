@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from placecell import analysis as analysis
     from placecell import config as config
+    from placecell import discover as discover
     from placecell import doctor as doctor
     from placecell import encodings as encodings
     from placecell import model as model
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from placecell import train as train
     from placecell.config import RunConfig as RunConfig
     from placecell.config.presets import preset as preset
+    from placecell.discover.place_map import PlaceMap as PlaceMap
     from placecell.doctor.find import find_tables as find_tables
     from placecell.doctor.measure import share_of_position as share_of_position
     from placecell.doctor.mend import extend as extend
@@ -71,6 +73,7 @@ _HOME = {
         "SinusoidalPE",
     ),
     "placecell.config.presets": ("preset",),
+    "placecell.discover": ("PlaceMap",),
     "placecell.doctor": (
         "extend",
         "find_tables",
@@ -93,6 +96,7 @@ _HOME = {
 _PARTS = (
     "analysis",
     "config",
+    "discover",
     "doctor",
     "encodings",
     "model",

@@ -34,6 +34,7 @@ OWN = (
     "evaluate",
     "extend",
     "doctor",
+    "discover",
     "list",
 )
 EXAMPLES = """Positional encodings that transformers learn and people can read.
@@ -52,6 +53,7 @@ kernels and weights of the runs
   placecell transplant latin_square                is it the table that generalises?
   placecell evaluate RUN --items taskData.mat      a trained model beside people
   placecell doctor my_model.py:make                position tables of any torch model
+  placecell discover data.csv                      the hidden map of your own table
   placecell fetch hcp-schaefer100                  real brains, for the task fmri"""
 
 

@@ -90,3 +90,27 @@ def _features(x: Array) -> Array:
     """1, the columns, their squares and products (rows, f)."""
     i, j = np.triu_indices(x.shape[1])
     return np.concatenate([np.ones((len(x), 1)), x, x[:, i] * x[:, j]], axis=1)
+
+
+def score_readouts(told: dict[str, float], agreement: dict[str, float]) -> dict[str, float]:
+    """Score read-outs by what nearest columns tell and by how far two maps agree.
+
+    Telling much is what makes columns neighbours, but where columns say nearly the same, many
+    neighbours tell as much, and noise decides: then the read-out that comes out the same twice is
+    the better one.
+
+    Parameters
+    ----------
+    told : dict
+        What nearest columns tell, by read-out (see `informativeness`).
+    agreement : dict
+        Share of nearest columns on which two maps agree, by read-out.
+
+    Returns
+    -------
+    dict
+        (told / largest told)³ × agreement.
+    """
+    most = max(told.values())
+    share = {name: max(value, 0.0) / most if most > 0 else 1.0 for name, value in told.items()}
+    return {name: share[name] ** 3 * agreement[name] for name in told}

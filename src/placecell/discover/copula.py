@@ -121,7 +121,7 @@ class Copula:
 
 
 def bin_log_probabilities(mean: Tensor, deviation: Tensor, edges: Tensor) -> Tensor:
-    """Log-probabilities (... bins) of the bins of normal variables (...), with edges (... bins + 1)."""
+    """Log-probabilities (... bins) of normal variables (...), by edges (... bins + 1)."""
     below = torch.special.ndtr((edges - mean[..., None]) / deviation[..., None])
     share = below.diff(dim=-1)
     return (share.clamp(min=0) + LEAST).log().float()

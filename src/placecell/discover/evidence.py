@@ -28,7 +28,7 @@ def split_rows(groups: IntArray, rng: np.random.Generator) -> Split:
     Parameters
     ----------
     groups : int array of shape (rows,)
-        The group of each row.
+        The group of each row; at least three different ones.
     rng : numpy.random.Generator
 
     Returns
@@ -40,9 +40,10 @@ def split_rows(groups: IntArray, rng: np.random.Generator) -> Split:
     before = np.cumsum(counts[order]) - counts[order] / 2
     part_of = np.empty(len(names), dtype=np.int64)
     part_of[order] = np.digitize(before / counts.sum(), np.cumsum(SHARES)[:2])
-    for part in (2, 1):  # few large groups: each part needs one
+    for part in range(3):  # few large groups: a part without any takes one of a part with most
         if not (part_of == part).any():
-            part_of[order[-part]] = part
+            most = np.bincount(part_of, minlength=3).argmax()
+            part_of[np.flatnonzero(part_of == most)[-1]] = part
     rows = part_of[group]
     return Split(*(np.flatnonzero(rows == part).astype(np.int64) for part in range(3)))
 

@@ -67,9 +67,7 @@ def to_numbers(
         categories[i] = codes
         nominal[i] = not ordered and len(codes) > 2
         parts.append(np.array([codes.get(v, np.nan) if v is not None else np.nan for v in values]))
-    if not categories and known is None and all(
-        isinstance(dtype, np.dtype) for dtype in x.dtypes
-    ):
+    if not categories and known is None and all(isinstance(dtype, np.dtype) for dtype in x.dtypes):
         return None, None, {}
     frame = pd.DataFrame(np.stack(parts, axis=1), columns=x.columns, index=x.index)
     return frame, nominal, categories

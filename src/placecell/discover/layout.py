@@ -41,8 +41,8 @@ def balanced(similarity: Array) -> Array:
 def path_lengths(similarity: Array) -> Array:
     """Distances along the shortest paths, where similar columns are joined by short edges.
 
-    Each column is joined to its nearest four; a spanning tree joins what is still apart. An edge
-    of similarity s (balanced) has length 1 / s.
+    Each column is joined to its nearest four (fewer of less than 24 columns); a spanning tree
+    joins what is still apart. An edge of similarity s (balanced) has length 1 / s.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def path_lengths(similarity: Array) -> Array:
     lengths = 1 / balanced(similarity).clip(LEAST)
     np.fill_diagonal(lengths, 0.0)
     joined = np.zeros((n, n), dtype=bool)
-    joined[np.arange(n)[:, None], nearest(similarity, min(JOINED, n - 1))] = True
+    joined[np.arange(n)[:, None], nearest(similarity, min(max(2, n // 6), JOINED, n - 1))] = True
     tree = minimum_spanning_tree(lengths).toarray() > 0
     joined = joined | joined.T | tree | tree.T
     paths: Array = shortest_path(np.where(joined, lengths, 0.0), method="D", directed=False)

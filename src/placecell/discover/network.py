@@ -110,9 +110,7 @@ class Net(nn.Module):
 
     def reset_parameters(self, seed: int) -> Net:
         """Draw all weights; the output starts at the base."""
-        initialise(
-            self.transformer, torch_stream(seed, "weights"), torch_stream(seed, "pe"), 0.25
-        )
+        initialise(self.transformer, torch_stream(seed, "weights"), torch_stream(seed, "pe"), 0.25)
         with torch.no_grad():
             self.transformer.readout.weight.zero_()
             self.transformer.readout.bias.zero_()
@@ -146,7 +144,8 @@ class Net(nn.Module):
     @property
     def table(self) -> Tensor:
         """The learned positions (n d)."""
-        return self.transformer.encoding.weight.detach()
+        weight: Tensor = self.get_parameter("transformer.encoding.weight")
+        return weight.detach()
 
 
 def score_rows(log_p: Tensor, rows: Rows, hidden: Hidden) -> Tensor:
@@ -286,9 +285,7 @@ def train(net: Net, rows: Rows, valid: Rows | None, training: Training, seed: in
             for group in optimizer.param_groups:
                 group["lr"] = training.lr * rate(step, training.steps)
             share = shares.uniform(training.least, training.most)
-            result.losses.append(
-                _step(net, rows.take(next(source)), share, masks, optimizer)
-            )
+            result.losses.append(_step(net, rows.take(next(source)), share, masks, optimizer))
             training.on_step(step + 1)
     except KeyboardInterrupt:
         result.partial = True

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from placecell.discover import layout
 from placecell.discover.clean import Cleaned, clean_columns
-from placecell.discover.frames import column_names, to_numbers
+from placecell.discover.frames import Categories, column_names, to_numbers
 from placecell.errors import InputError, unknown
 from placecell.store.table import Table
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 READOUTS = (
     "auto",
+    "consensus",
     "ablation",
     "signed ablation",
-    "learned table",
     "partial correlation",
     "absolute partial correlation",
     "correlation",
@@ -38,7 +38,7 @@ NEAREST = 3
 TOO_FEW = 30  # rows below which nothing can be tested
 
 
-class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Which columns of a table lie next to which: a map that nobody told it.
 
     Rows are samples and columns are variables. A small transformer with a learnable table of
@@ -97,7 +97,8 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     readout_ : str
         The read-out that was used.
     readout_scores_ : dict
-        What nearest columns tell about a column by each read-out: the criterion of the choice.
+        Of each read-out, what nearest columns tell about a column ("told", on rows not trained
+        on), on how many of them two maps agree ("agreement"), and the "score" of the choice.
     left_out_ : dict
         Columns that could not be used, and why.
     notes_ : list of str
@@ -172,7 +173,8 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Itself.
         """
         from placecell.discover.evidence import split_rows
-        from placecell.discover.fit import Prepared, fit_map
+        from placecell.discover.fit import fit_map
+        from placecell.discover.prepared import Prepared
 
         self._check_parameters()
         x, nominal = self._numbers(X, reset=True)
@@ -180,15 +182,17 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             raise InputError(
                 f"n_features = {x.shape[1]}: expected at least 2 columns, to be arranged."
             )
-        if len(x) < 2:
-            raise InputError(f"n_samples = {len(x)}: expected at least 2 rows.")
+        if len(x) < 3:
+            raise InputError(f"n_samples = {len(x)}: expected at least 3 rows.")
         weight = _check_sample_weight(sample_weight, x, dtype=np.float64)
         if (weight < 0).any() or not weight.any():
             raise InputError("sample_weight: expected numbers that are 0 or more, not all 0.")
         group = _group_numbers(groups, len(x))
         rows = (weight > 0) & np.isfinite(x).any(axis=1)
-        if rows.sum() < 2:
-            raise InputError("expected at least 2 rows with a value and a weight above 0.")
+        if len(set(group[rows].tolist())) < 3:
+            raise InputError(
+                "expected at least 3 rows with a value and a weight above 0, of at least 3 groups."
+            )
         seed = int(check_random_state(self.random_state).randint(2**31 - 10))
         self.column_names_ = column_names(self, x.shape[1])
         cleaned = clean_columns(x[rows], nominal, self.column_names_)
@@ -287,7 +291,8 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _numbers(self, X: Any, reset: bool) -> tuple[Array, NDArray[np.bool_]]:
         """The table as float64 with NaN for what is missing, and which columns have no order."""
-        numbers, nominal, categories = to_numbers(X, None if reset else self._categories)
+        known: Categories | None = None if reset else self._categories
+        numbers, nominal, categories = to_numbers(X, known)
         checked = validate_data(
             self,
             X if numbers is None else numbers,
@@ -297,7 +302,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             ensure_min_samples=1,
         )
         if reset:
-            self._categories = categories
+            self._categories: Categories = categories
         if nominal is None:
             nominal = np.zeros(checked.shape[1], dtype=bool)
         return checked, nominal
@@ -339,7 +344,11 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             warnings.warn(self.notes_[-1], stacklevel=3)
         self.notes_ += fitted.notes
         self.found_ = bool(self.p_value_ <= self.alpha)
-        self.readout_, self.readout_scores_ = fitted.readout, fitted.informativeness
+        self.readout_ = fitted.readout
+        self.readout_scores_ = {
+            name: {"told": fitted.told[name], "agreement": fitted.agreement[name], "score": value}
+            for name, value in fitted.score.items()
+        }
         self.similarity_ = np.zeros((n, n))
         self.similarity_[np.ix_(kept, kept)] = fitted.similarity
         self.embedding_ = np.full((n, self.n_components), np.nan)

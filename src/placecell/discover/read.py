@@ -148,7 +148,11 @@ def name_columns(frame: pd.DataFrame) -> list[str]:
         while name in taken:
             count += 1
             name = f"{text}_{count}"
-        if empty or name != text or re.fullmatch(r".*\.\d+", text) and text.rsplit(".", 1)[0] in taken:
+        if (
+            empty
+            or name != text
+            or (re.fullmatch(r".*\.\d+", text) and text.rsplit(".", 1)[0] in taken)
+        ):
             changed.append(name)
         names.append(name)
         taken.add(name)
@@ -226,7 +230,9 @@ def _decimal(head: Sequence[str], separator: str) -> str:
 
 def _has_names(head: Sequence[str], separator: str, decimal: str) -> bool:
     """Whether the first line holds names: not every cell of it is a number."""
-    cells = [cell.strip().replace(decimal, ".") for cell in _cells(head[0].strip("\r\n"), separator)]
+    cells = [
+        cell.strip().replace(decimal, ".") for cell in _cells(head[0].strip("\r\n"), separator)
+    ]
     return not all(_is_number(cell) for cell in cells) or len(head) == 1
 
 

@@ -101,15 +101,6 @@ def _symmetric(matrix: Tensor) -> Array:
     return array
 
 
-def table_similarity(table: Array) -> Array:
-    """Nearness of the rows of a learned table (n, d): 1 / (1 + squared distance / its median)."""
-    apart = ((table[:, None] - table[None]) ** 2).sum(-1)
-    typical = np.median(apart[~np.eye(len(apart), dtype=bool)])
-    near: Array = 1 / (1 + apart / max(float(typical), 1e-12))
-    np.fill_diagonal(near, 0.0)
-    return near
-
-
 def correlation(values: Array) -> Array:
     """Absolute Pearson correlations of columns (rows, n); missing values pairwise left out."""
     here = np.isfinite(values)

@@ -178,9 +178,7 @@ def _text_variable(column: pd.Series[Any], text: pd.Series[Any]) -> tuple[Any, s
     return pd.Categorical(text.reindex(column.index)), None
 
 
-def _number_variable(
-    column: pd.Series[Any], name: str, notes: list[str]
-) -> tuple[Any, str | None]:
+def _number_variable(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[Any, str | None]:
     values = column.to_numpy(dtype=float, na_value=np.nan)
     infinite = np.isinf(values)
     if infinite.any():

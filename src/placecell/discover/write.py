@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placecell.discover.colours import colour
 from placecell.discover.layout import balanced, matrix_order
 from placecell.discover.place_map import PlaceMap
 from placecell.errors import InputError
@@ -17,7 +18,6 @@ from placecell.store import files
 
 Array = NDArray[np.float64]
 MOST_NAMES = 60  # columns whose names fit on a picture
-COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222255")
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,6 @@ def used(found: PlaceMap) -> tuple[NDArray[np.int64], list[str]]:
     return kept, [found.column_names_[i] for i in kept]
 
 
-def colour(label: int) -> str:
-    """The colour of a module."""
-    return COLOURS[label % len(COLOURS)]
-
-
 def draw_map(found: PlaceMap, title: str, correlation: Array) -> bytes:
     """The map as a PNG, beside the map that correlation alone gives."""
     from placecell.discover.layout import lay_out
@@ -104,7 +99,9 @@ def draw_map(found: PlaceMap, title: str, correlation: Array) -> bytes:
         ax.set_aspect("equal", adjustable="datalim")
         ax.set_xticks([])
         ax.set_yticks([])
-    figure.suptitle(f"{_short(title, 60)}: the map of its {len(names)} columns, colours are modules")
+    figure.suptitle(
+        f"{_short(title, 60)}: the map of its {len(names)} columns, colours are modules"
+    )
     return _png(figure)
 
 
@@ -116,8 +113,11 @@ def draw_matrices(found: PlaceMap, title: str, correlation: Array) -> bytes:
     order = matrix_order(similarity, found.labels_[kept])
     edges = np.flatnonzero(np.diff(found.labels_[kept][order])) + 0.5
     figure, axes = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
-    pictures = {found.readout_: balanced(similarity), "correlation": correlation}
-    for ax, (heading, matrix) in zip(axes, pictures.items(), strict=True):
+    pictures = [
+        (f"{found.readout_} (chosen), scaled by each column's largest", balanced(similarity)),
+        ("correlation, sign left out", correlation),
+    ]
+    for ax, (heading, matrix) in zip(axes, pictures, strict=True):
         picture = ax.imshow(matrix[np.ix_(order, order)], cmap="viridis", vmin=0, vmax=1)
         for edge in edges:
             ax.axhline(edge, color="white", lw=0.6)

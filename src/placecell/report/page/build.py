@@ -150,7 +150,7 @@ def build_page(
     Page
     """
     # first, because missing packages should be reported before anything is measured
-    environment, plotly = _templates(), _plotly()
+    environment, plotly = _templates(), plotly_script()
     runs = [r for r in store.results if r.config.donor is None]
     names = sorted({r.config.task for r in runs})
     if len(names) > 1:
@@ -225,7 +225,7 @@ def build_page(
     template = Path(__file__).parent / "template"
     script = (template / "page.js").read_text()
     policy = (
-        f"default-src 'none'; script-src {_hash(plotly)} {_hash(script)}; style-src "
+        f"default-src 'none'; script-src {script_hash(plotly)} {script_hash(script)}; style-src "
         f"'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
         + ("; connect-src 'self'" if live is not None else "")
@@ -306,7 +306,19 @@ def _present(name: str, context: Mapping[str, Any]) -> bool:
     return bool(context["panels"].get(name) or context.get(name))
 
 
-def _hash(script: str) -> str:
+def script_hash(script: str) -> str:
+    """Return the hash by which a page's policy allows one script.
+
+    Parameters
+    ----------
+    script : str
+        The script, as it stands in the page.
+
+    Returns
+    -------
+    str
+        A source expression, quotes included.
+    """
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
@@ -327,7 +339,13 @@ def _templates() -> Any:
     return environment
 
 
-def _plotly() -> str:
+def plotly_script() -> str:
+    """Return plotly's own script, which a page that stands alone contains.
+
+    Returns
+    -------
+    str
+    """
     try:
         import plotly
     except ImportError:

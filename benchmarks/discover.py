@@ -1,0 +1,212 @@
+"""`placecell discover` beside what a person would use instead, on tables with known arrangement.
+
+    python benchmarks/discover.py run digits chain --seeds 3      # measures, one JSON a table, seed
+    python benchmarks/discover.py rivals digits chain --seeds 3   # the same of the rivals
+    python benchmarks/discover.py null --null-tables 200          # alarms on tables without any
+    python benchmarks/discover.py show                            # tables of what is measured
+
+nb is the share of true neighbours among as many nearest columns; R² is Procrustes' of the map with
+the true places; ARI compares modules. A measurement that is there is not made again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.spatial import procrustes
+from sklearn.metrics import adjusted_rand_score
+
+from discover_rivals import LAYOUTS, RIVALS
+from discover_tables import TABLES, Known
+from placecell.discover import PlaceMap
+from placecell.discover.layout import find_modules
+
+Array = np.ndarray
+
+
+def neighbour_share(similarity: Array, neighbours: Array) -> float:
+    s = similarity.astype(float).copy()
+    np.fill_diagonal(s, -np.inf)
+    order = np.argsort(-s, 1, kind="stable")
+    count = neighbours.sum(1)
+    return float(
+        np.mean([neighbours[i, order[i, :c]].mean() for i, c in enumerate(count) if c > 0])
+    )
+
+
+def procrustes_r2(coords: Array, truth: Array) -> float:
+    width = max(coords.shape[1], truth.shape[1])
+    one, two = (np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (truth, coords))
+    return float(1 - procrustes(one, two)[2])
+
+
+def measure(name: str, seed: int, jobs: int) -> dict[str, Any]:
+    known = TABLES[name](np.random.default_rng(seed))
+    wall, used = time.perf_counter(), time.process_time()
+    found = PlaceMap(random_state=seed, n_jobs=jobs).fit(known.values, groups=known.groups)
+    result = {
+        "table": name,
+        "seed": seed,
+        "shape": list(known.values.shape),
+        "seconds": time.perf_counter() - wall,
+        "cpu_seconds": time.process_time() - used,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "gain": found.gain_,
+        "p": found.p_value_,
+        "readout": found.readout_,
+        "scores": found.readout_scores_,
+        "stability": float(np.nanmean(found.stability_)),
+        "dimensions": found.n_dimensions_,
+    }
+    return result | scores(known, found.similarity_, {"ours": found.embedding_}, found.labels_)
+
+
+def scores(
+    known: Known, similarity: Array, coords: dict[str, Array], labels: Array
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if known.neighbours is not None:
+        found["nb"] = neighbour_share(similarity, known.neighbours)
+    if known.coords is not None:
+        found["R2"] = {k: procrustes_r2(v, known.coords) for k, v in coords.items()}
+    if known.modules is not None:
+        found["ARI"] = float(adjusted_rand_score(known.modules, labels))
+    return found
+
+
+def measure_rivals(name: str, seed: int) -> dict[str, Any]:
+    known = TABLES[name](np.random.default_rng(seed))
+    wide = known.values.shape[1] > 200
+    result: dict[str, Any] = {"table": name, "seed": seed}
+    for rival, similarity_of in RIVALS.items():
+        if wide and rival in ("graphical lasso", "distance correlation", "pseudo-likelihood"):
+            continue
+        start = time.perf_counter()
+        try:
+            similarity = similarity_of(known.values)
+        except (FloatingPointError, ValueError, np.linalg.LinAlgError) as error:
+            result[rival] = {"failed": str(error)[:80]}
+            continue
+        taken = time.perf_counter() - start
+        coords = {}
+        for layout, lay_out in LAYOUTS.items():
+            try:
+                coords[layout] = lay_out(similarity, 2)
+            except ImportError:
+                continue  # umap-learn is not installed
+        labels = find_modules(similarity, np.random.default_rng(0))
+        result[rival] = {"seconds": taken} | scores(known, similarity, coords, labels)
+    return result
+
+
+def null_table(kind: str, seed: int) -> tuple[Array, Array | None]:
+    """A table whose columns know nothing about each other."""
+    rng = np.random.default_rng(10_000 + seed)
+    rows, n = int(rng.integers(100, 400)), int(rng.integers(5, 20))
+    x = rng.normal(size=(rows, n))
+    if kind == "heavy tails":
+        x = rng.standard_t(2, size=(rows, n))
+    elif kind == "ties":
+        x = rng.poisson(0.7, size=(rows, n)).astype(float)
+    elif kind == "time":
+        for t in range(1, rows):
+            x[t] = 0.9 * x[t - 1] + np.sqrt(1 - 0.81) * x[t]
+        return x, np.arange(rows) * 12 // rows
+    return x, None
+
+
+def measure_null(seed: int) -> dict[str, Any]:
+    kinds = ("normal", "heavy tails", "ties", "time")
+    kind = kinds[seed % len(kinds)]
+    x, groups = null_table(kind, seed)
+    found = PlaceMap(steps=150, random_state=seed).fit(x, groups=groups)
+    return {"seed": seed, "kind": kind, "shape": list(x.shape), "p": found.p_value_}
+
+
+def keep(path: Path, work: Any) -> None:
+    if path.exists():
+        return
+    result = work()
+    path.write_text(json.dumps(result, indent=1))
+    print(json.dumps({k: v for k, v in result.items() if k != "scores"}), flush=True)
+
+
+def show(folder: Path) -> None:
+    """Medians over seeds, ours beside the rivals."""
+    for name in TABLES:
+        ours = [json.loads(p.read_text()) for p in sorted(folder.glob(f"ours-{name}-?.json"))]
+        if not ours:
+            continue
+        line = [f"{name} {ours[0]['shape']} seeds {len(ours)}"]
+        line += [
+            f"{k} {_spread([_value(o, k) for o in ours])}"
+            for k in ("nb", "R2", "ARI")
+            if k in ours[0]
+        ]
+        line.append(f"cpu {np.median([o['cpu_seconds'] for o in ours]):.0f} s")
+        line.append("/".join(sorted({o["readout"] for o in ours})))
+        print("; ".join(line))
+        rivals = [json.loads(p.read_text()) for p in sorted(folder.glob(f"rivals-{name}-?.json"))]
+        for rival in RIVALS:
+            having = [r[rival] for r in rivals if "seconds" in r.get(rival, {})]
+            if having:
+                said = [
+                    f"{k} {_spread([_value(o, k) for o in having])}"
+                    for k in ("nb", "R2", "ARI")
+                    if k in having[0]
+                ]
+                print(f"    {rival}: {'; '.join(said)}")
+    null = [json.loads(p.read_text()) for p in folder.glob("null-*.json")]
+    for kind in sorted({one["kind"] for one in null}):
+        p = [one["p"] for one in null if one["kind"] == kind]
+        print(f"null, {kind}: {sum(v <= 0.05 for v in p)} alarms of {len(p)}")
+
+
+def _value(result: dict[str, Any], key: str) -> float:
+    value = result[key]
+    return max(value.values()) if isinstance(value, dict) else value
+
+
+def _spread(values: list[float]) -> str:
+    return f"{np.median(values):.3f} ({min(values):.3f}–{max(values):.3f})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("run", "rivals", "null", "show"))
+    parser.add_argument("tables", nargs="*", help=f"of: {', '.join(TABLES)} (default: all)")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="networks trained at a time")
+    parser.add_argument("--null-tables", type=int, default=200)
+    parser.add_argument("--folder", type=Path, default=Path("runs/discover-benchmark"))
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    if arguments.what == "show":
+        return show(folder)
+    if arguments.what == "null":
+        for seed in range(arguments.null_tables):
+            keep(folder / f"null-{seed}.json", lambda seed=seed: measure_null(seed))
+        return None
+    for name in arguments.tables or TABLES:
+        for seed in range(arguments.seeds):
+            if arguments.what == "run":
+                path = folder / f"ours-{name}-{seed}.json"
+                keep(path, lambda n=name, s=seed: measure(n, s, arguments.jobs))
+            else:
+                path = folder / f"rivals-{name}-{seed}.json"
+                keep(path, lambda n=name, s=seed: measure_rivals(n, s))
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Read-outs, choice, layout and evidence against known answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial import procrustes
+from scipy.stats import ttest_1samp
+from sklearn.metrics import mutual_info_score
+
+from placecell.discover import layout
+from placecell.discover.candidates import pairwise_readouts
+from placecell.discover.choice import informativeness, score_readouts
+from placecell.discover.columns import learn_coding
+from placecell.discover.evidence import gain_test, split_rows
+from placecell.discover.network import Rows, Training, draw_hidden, gains, train
+from placecell.discover.prepared import Coded, Prepared
+from placecell.discover.readout import ablation, correlation, mutual_information
+
+
+def prepared(x: np.ndarray) -> Prepared:
+    return Prepared(x, np.ones(len(x)), np.arange(len(x)))
+
+
+def walk(rows: int = 400, n: int = 8, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(rows, n)).cumsum(axis=1)
+
+
+def test_mutual_information_is_sklearns_less_its_bias() -> None:
+    x = walk(500, 3)
+    bins, _ = learn_coding(x).encode(x)
+    bias = 7 * 7 / (2 * 500)
+    expected = mutual_info_score(bins[:, 0], bins[:, 1]) - bias
+    assert mutual_information(bins)[0, 1] == pytest.approx(expected, abs=1e-6)
+
+
+def test_correlation_leaves_missing_pairs_out() -> None:
+    x = walk(60, 3)
+    x[:10, 0] = np.nan
+    expected = abs(np.corrcoef(x[10:, 0], x[10:, 1])[0, 1])
+    assert correlation(x)[0, 1] == pytest.approx(expected, abs=0.02)
+    assert correlation(x)[1, 2] == pytest.approx(abs(np.corrcoef(x[:, 1:].T)[0, 1]))
+
+
+def test_partial_correlation_of_a_walk_joins_only_neighbours() -> None:
+    data = prepared(walk(3000, 6))
+    partial = pairwise_readouts(data, Coded.learn(data))["partial correlation"]
+    assert layout.nearest(partial, 1)[0, 0] == 1
+    assert abs(partial[0, 4]) < 0.1 < partial[0, 1]
+
+
+def test_hidden_columns_include_the_missing_ones() -> None:
+    bins = torch.tensor([[0, -1, 2, 3], [1, 1, 1, 1]])
+    hidden = draw_hidden(bins, 1, torch.Generator().manual_seed(0))
+    assert hidden.real.sum(1).tolist() == [2, 1]
+    assert hidden.scored.sum(1).tolist() == [1, 1]
+    assert 1 in hidden.index[0][hidden.real[0]].tolist()
+
+
+def test_a_network_learns_what_no_pair_shows_and_ablation_reads_it() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.choice([-1.0, 1.0], (1500, 6))
+    x[:, 2] = x[:, 0] * x[:, 1]  # three columns that are independent two by two
+    coded = Coded.learn(prepared(x))
+    rows = coded.rows(prepared(x), torch.device("cpu"))
+    net = coded.net(False, 0, torch.device("cpu"))
+    how = train(net, rows, rows, Training(steps=200, every=100), 0)
+    assert how.gain_by_step[how.best_step] > 0.05
+    moved, _ = ablation(net, rows, 0, samples=64)
+    assert moved[:3, :3].sum() > 5 * moved[3:, 3:].sum()
+    assert layout.nearest(moved, 2)[0].tolist() in ([1, 2], [2, 1])
+
+
+def test_an_untrained_network_is_its_base() -> None:
+    data = prepared(walk())
+    coded = Coded.learn(data)
+    rows = coded.rows(data, torch.device("cpu"))
+    assert gains(coded.net(False, 0, torch.device("cpu")), rows, 0).abs().max() < 1e-5
+    assert gains(coded.net(True, 0, torch.device("cpu")), rows, 0).mean() > 0.2
+
+
+def test_missing_values_do_not_count() -> None:
+    x = walk()
+    x[::3, 2] = np.nan
+    data = prepared(x)
+    coded = Coded.learn(data)
+    rows = coded.rows(data, torch.device("cpu"))
+    gain = gains(coded.net(True, 0, torch.device("cpu")), rows, 0)
+    assert torch.isfinite(gain).all()
+    assert gain.mean() > 0.2
+
+
+def test_true_neighbours_tell_more_than_far_ones() -> None:
+    x = walk(800, 10)
+    scores = learn_coding(x).encode(x)[1]
+    apart = np.abs(np.subtract.outer(np.arange(10), np.arange(10)))
+    near, far = (informativeness(s, scores[:500], scores[500:]) for s in (-apart, apart))
+    assert near > far + 0.3
+
+
+def test_products_are_told_too() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.choice([-1.0, 1.0], (900, 6)) * rng.uniform(0.5, 1.5, (900, 6))
+    x[:, 2] = np.sign(x[:, 0] * x[:, 1]) * rng.uniform(0.5, 1.5, 900)
+    scores = learn_coding(x).encode(x)[1]
+    together = np.zeros((6, 6))
+    together[:3, :3] = 1
+    right = informativeness(together, scores[:600], scores[600:])
+    assert right > informativeness(1 - together, scores[:600], scores[600:]) + 0.07
+
+
+def test_choice_weighs_what_is_told_and_agreement() -> None:
+    same = score_readouts({"a": 1.0, "b": 0.99}, {"a": 0.5, "b": 0.9})
+    assert same["b"] > same["a"]
+    tells = score_readouts({"a": 1.0, "b": 0.5}, {"a": 0.5, "b": 0.9})
+    assert tells["a"] > tells["b"]
+    assert score_readouts({"a": -0.1}, {"a": 0.3}) == {"a": 0.3}
+
+
+def grid_similarity(side: int) -> tuple[np.ndarray, np.ndarray]:
+    at = np.array([(i, j) for i in range(side) for j in range(side)], dtype=float)
+    return np.exp(-((at[:, None] - at) ** 2).sum(-1)), at
+
+
+def test_a_grid_is_laid_out_as_a_grid() -> None:
+    similarity, at = grid_similarity(6)
+    assert 1 - procrustes(at, layout.lay_out(similarity, 2))[2] > 0.98
+    assert layout.estimate_dimensions(similarity) == 2
+
+
+def test_a_line_has_one_dimension() -> None:
+    apart = np.abs(np.subtract.outer(np.arange(20), np.arange(20)))
+    similarity = np.exp(-(apart.astype(float) ** 2))
+    assert layout.estimate_dimensions(similarity) == 1
+    coords = layout.lay_out(similarity, 1)[:, 0]
+    assert abs(np.corrcoef(coords, np.arange(20))[0, 1]) > 0.99
+
+
+def test_modules_and_order() -> None:
+    labels = np.repeat([0, 1, 2], 5)[np.random.default_rng(0).permutation(15)]
+    similarity = (labels[:, None] == labels) + 0.05
+    found = layout.find_modules(similarity, np.random.default_rng(0))
+    assert len({(a, b) for a, b in zip(found, labels, strict=True)}) == 3
+    order = layout.matrix_order(similarity, found)
+    assert sorted(order.tolist()) == list(range(15))
+    assert (np.diff(found[order]) >= 0).all()
+
+
+def test_agreement_counts_common_neighbours() -> None:
+    similarity, _ = grid_similarity(4)
+    assert (layout.neighbour_agreement(similarity, similarity) == 1).all()
+    assert layout.neighbour_agreement(similarity, -similarity).mean() < 0.2
+
+
+def test_rows_of_a_group_stay_together() -> None:
+    groups = np.repeat(np.arange(30), 10)
+    split = split_rows(groups, np.random.default_rng(0))
+    parts = [set(groups[part]) for part in (split.train, split.valid, split.test)]
+    assert sum(map(len, parts)) == len(set().union(*parts))
+    assert [len(p) for p in parts] == [18, 6, 6]
+
+
+def test_three_groups_give_a_part_each() -> None:
+    split = split_rows(np.repeat([0, 1, 2], [100, 3, 5]), np.random.default_rng(0))
+    assert min(len(split.train), len(split.valid), len(split.test)) > 0
+
+
+def test_gain_test_is_scipys_one_sided_t_test() -> None:
+    gains_of = np.random.default_rng(0).normal(0.1, 1, 40)
+    found = gain_test(gains_of, np.arange(40), np.ones(40))
+    expected = ttest_1samp(gains_of, 0, alternative="greater").pvalue
+    assert found.p_value == pytest.approx(expected)
+
+
+def test_rows_of_a_group_count_once() -> None:
+    gains_of = np.repeat(np.random.default_rng(1).normal(0.3, 1, 8), 50)
+    grouped = gain_test(gains_of, np.repeat(np.arange(8), 50), np.ones(400))
+    single = gain_test(gains_of, np.arange(400), np.ones(400))
+    assert grouped.units == 8
+    assert grouped.p_value > 10 * single.p_value
+
+
+def test_taking_rows_keeps_their_weights() -> None:
+    rows = Rows(torch.zeros(3, 2, dtype=torch.long), torch.zeros(3, 2), torch.tensor([1.0, 2, 3]))
+    assert rows.take(torch.tensor([2, 0])).weight.tolist() == [3, 1]
