@@ -131,6 +131,41 @@ def test_our_own_encodings() -> None:
     assert placecell.find_tables(model, IDS).names == ["1.weight"]
 
 
+def test_our_own_models() -> None:
+    from placecell.config.run import EncodingConfig, ModelConfig
+    from placecell.model import Tokens, build_model
+    from placecell.seeds import torch_stream
+
+    places = placecell.Positions.grid(4, 4)
+    example = placecell.Inputs(IDS.remainder(6), places, read=torch.tensor([[3], [4], [5]]))
+    for name, tables in (("learnable", ["encoding.weight"]), ("nope", []), ("rotary", [])):
+        model = build_model(
+            Tokens("symbol", 6),
+            places,
+            4,
+            ModelConfig(width=32, depth=2),
+            EncodingConfig(name=name, sigma=0.3),
+            weights=torch_stream(0, "weights"),
+            pe=torch_stream(0, "pe"),
+        )
+        report = placecell.doctor(model, example)
+        assert [table.name for table in report.tables] == tables
+        if tables:
+            assert report.tables[0].built.sigma == pytest.approx(0.3, rel=0.1)
+
+
+def test_an_input_that_is_called_positions_may_be_all_there_is() -> None:
+    class Cloud(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up, self.pos = nn.Linear(3, 32), nn.Parameter(torch.randn(10, 32))
+
+        def forward(self, positions: torch.Tensor) -> torch.Tensor:
+            return self.up(positions) + self.pos
+
+    assert placecell.find_tables(Cloud(), torch.randn(2, 10, 3)).names == ["pos"]
+
+
 def test_a_bias_by_head_is_no_position() -> None:
     class Biased(Attends):
         def __init__(self) -> None:
@@ -140,4 +175,9 @@ def test_a_bias_by_head_is_no_position() -> None:
         def term(self, q: torch.Tensor) -> torch.Tensor:
             return (q + self.u[:, None]) @ q.transpose(-1, -2)
 
+    class Copied(Biased):
+        def term(self, q: torch.Tensor) -> torch.Tensor:
+            return (q.contiguous() + self.u[:, None]) @ q.transpose(-1, -2)
+
     assert placecell.find_tables(Biased(), IDS).names == []
+    assert placecell.find_tables(Copied(), IDS).names == []

@@ -44,6 +44,17 @@ def test_share_of_position(sigma: float, tokens: float, batch: int) -> None:
     assert share["pos"] == pytest.approx(sigma**2 / (sigma**2 + tokens**2), rel=0.1)
 
 
+def test_an_addition_that_scales() -> None:
+    class Halved(Plain):
+        def forward(self, ids: Tensor) -> Tensor:
+            return self.head(torch.add(self.tokens[ids], self.pos[: ids.shape[1]], alpha=0.5))
+
+    built = placecell.doctor(Halved(1.0), MANY)["pos"].built
+    assert built is not None
+    assert built.sigma == pytest.approx(0.5, rel=0.05)
+    assert built.rho == pytest.approx(0.2, rel=0.1)
+
+
 def test_a_constant_added_to_all_tokens_is_no_share() -> None:
     model = Plain(0.1)
     before = placecell.share_of_position(model, MANY)["pos"]

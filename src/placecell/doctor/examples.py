@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from placecell.errors import InputError
 
 # Inputs that say where or which, not what: they stay as they are when tokens are exchanged.
-_NOT_TOKENS = ("position", "mask", "type", "segment", "length", "bbox", "cache", "offset", "grid")
+_NOT_VALUES = ("position", "coord", "graph", "index", "read")
+_NOT_TOKENS = (*_NOT_VALUES, "mask", "type", "segment", "length", "bbox", "cache", "offset", "grid")
 
 
 def call_model(model: nn.Module, example: Any) -> Any:
@@ -42,17 +43,18 @@ def map_tensors(value: Any, change: Callable[[str, Tensor], Tensor], name: str =
     """Return `value` with every tensor in it replaced by `change(its name, tensor)`."""
     if isinstance(value, Tensor):
         return change(name, value)
+    inside = f"{name}." if name else ""
     if isinstance(value, Mapping):
-        changed = {key: map_tensors(v, change, str(key)) for key, v in value.items()}
+        changed = {key: map_tensors(v, change, f"{inside}{key}") for key, v in value.items()}
         return changed if isinstance(value, dict) else _like_mapping(value, changed)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         parts = zip(value._fields, value, strict=True)
-        return type(value)(*(map_tensors(v, change, key) for key, v in parts))
+        return type(value)(*(map_tensors(v, change, inside + key) for key, v in parts))
     if isinstance(value, list | tuple):
         return type(value)(map_tensors(v, change, name) for v in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-        changed = {key: map_tensors(v, change, key) for key, v in fields.items()}
+        changed = {key: map_tensors(v, change, inside + key) for key, v in fields.items()}
         return dataclasses.replace(value, **changed)
     return value
 
@@ -105,11 +107,16 @@ def check_devices(model: nn.Module, example: Any) -> None:
         )
 
 
-def is_tokens(name: str, tensor: Tensor) -> bool:
+def names_count(example: Any) -> bool:
+    """Whether names tell inputs that say what from those that say where: not if all say where."""
+    return any(is_tokens(name, t) or is_content(name, t) for name, t in tensors_of(example))
+
+
+def is_tokens(name: str, tensor: Tensor, by_name: bool = True) -> bool:
     """Whether an integer input holds tokens: not masks, positions or types."""
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool:
         return False
-    if tensor.numel() < 2 or any(part in name.lower() for part in _NOT_TOKENS):
+    if tensor.numel() < 2 or (by_name and any(part in name.lower() for part in _NOT_TOKENS)):
         return False
     if tensor.ndim > 0 and tensor.shape[-1] > 2:
         steps = tensor.diff(dim=-1)
@@ -118,12 +125,13 @@ def is_tokens(name: str, tensor: Tensor) -> bool:
     return True
 
 
-def is_content(name: str, tensor: Tensor) -> bool:
+def is_content(name: str, tensor: Tensor, by_name: bool = True) -> bool:
     """Whether a floating input holds values that a model reads: not a mask."""
     if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() == 0:
         return False
-    named_mask = "mask" in name.lower() and len(tensor.unique()) <= 2
-    return not named_mask
+    if by_name and any(part in name.lower() for part in _NOT_VALUES):
+        return False
+    return "mask" not in name.lower() or len(tensor.unique()) > 2
 
 
 def check_variation(example: Any) -> None:
@@ -131,9 +139,9 @@ def check_variation(example: Any) -> None:
     inputs = tensors_of(example)
     if not inputs:
         raise InputError("example: expected at least one tensor, found none.")
-    varied = False
+    varied, by_name = False, names_count(example)
     for name, tensor in inputs:
-        if is_tokens(name, tensor) or is_content(name, tensor):
+        if is_tokens(name, tensor, by_name) or is_content(name, tensor, by_name):
             varied |= bool((tensor != tensor.flatten()[0]).any())
     if not varied:
         kinds = ", ".join(f"{name or 'input'} {tuple(t.shape)}" for name, t in inputs)
@@ -145,11 +153,12 @@ def check_variation(example: Any) -> None:
 
 def exchanged(example: Any, generator: torch.Generator) -> Any:
     """Return the example with two tokens exchanged in every row, and noise on floating inputs."""
+    by_name = names_count(example)
 
     def change(name: str, tensor: Tensor) -> Tensor:
-        if is_tokens(name, tensor):
+        if is_tokens(name, tensor, by_name):
             return _swap(tensor)
-        if is_content(name, tensor):
+        if is_content(name, tensor, by_name):
             return _noisy(tensor, generator, 0.5)
         return tensor
 
@@ -161,11 +170,12 @@ def variant(example: Any, generator: torch.Generator) -> Any:
 
     Floating inputs get the example's own mean and standard deviation.
     """
+    by_name = names_count(example)
 
     def change(name: str, tensor: Tensor) -> Tensor:
-        if is_tokens(name, tensor):
+        if is_tokens(name, tensor, by_name):
             return _shuffle(tensor, generator)
-        if is_content(name, tensor):
+        if is_content(name, tensor, by_name):
             return _noisy(tensor, generator, None)
         return tensor
 

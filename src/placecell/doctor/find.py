@@ -282,6 +282,8 @@ def kind_of(join: Join) -> str | None:
         return None
     if join.reached_softmax:
         return "relative"
+    if join.by_head and join.into_product:
+        return None  # a bias of queries or keys, the same for every token
     return "late" if join.mixed else "absolute"
 
 

@@ -17,6 +17,8 @@ from placecell.doctor.labels import (
 )
 from placecell.doctor.shapes import feature_axis, few_rows, inside_row, is_linear, is_mask
 
+_BY_HEAD = ([1, 3], [2, 3])  # heads and their features, in (b, h, n, e) or (b, n, h, e)
+
 
 class Joins:
     """Notes the joins of a pass in its trace."""
@@ -63,7 +65,9 @@ class Joins:
             self.trace.others.setdefault(kind, ", ".join(sorted(label.sources | label.weights)))
             if not stored:
                 return self.note(step, how, label.sources, label, side, beside)
-        return self.note(step, how, stored, label, side, beside)
+        number = self.note(step, how, stored, label, side, beside)
+        self.trace.joins[number].by_head = max(table.ndim, other.ndim) == 4 and axes in _BY_HEAD
+        return number
 
     def _multiplied(self, step: Step, side: int, stored: frozenset[str]) -> int | None:
         table, label, beside = step.given[side], step.labels[side], step.labels[1 - side]
@@ -135,6 +139,7 @@ class Joins:
         join = Join(self.place, how, stored, label.steps, side, beside.mixed, beside.attention)
         other = step.given[1 - side] if len(step.given) == 2 else step.given[0]
         join.feature_axis = feature_axis(other, beside)
+        join.scales = (step.kwargs.get("beta", 1.0), step.kwargs.get("alpha", 1.0))
         join.features = other.shape[join.feature_axis] if other.ndim else 0
         table = step.given[side]
         if len(stored) == 1 and self.known.stored.get(storage_key(table)) in stored:

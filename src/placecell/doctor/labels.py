@@ -68,6 +68,9 @@ class Join:
     normed: bool = False  # a norm took the sum
     feature_axis: int = -1  # of what it is joined with, counted from the end
     features: int = 0  # its size
+    scales: tuple[float, ...] = (1.0, 1.0)  # by which an addition multiplies its two sides
+    by_head: bool = False  # varies along two of four axes, the last of them one
+    into_product: bool = False  # the sum went into a product with another changed tensor
     feature_stride: int | None = None  # of the stored tensor, where it is joined as it is stored
 
 

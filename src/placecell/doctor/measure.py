@@ -169,7 +169,14 @@ def _watch(
         side = table.join.side
         others = [i for i in range(len(given)) if i != side]
         other = len(given) - 1 if table.join.how == "concatenated" and side == 0 else others[0]
-        seen[table.name].sides.append((given[side].float(), given[other].float()))
+        own, beside = given[side].float(), given[other].float()
+        if table.join.how == "added":
+            first, second = table.join.scales
+            if len(given) == 3:  # added to a product
+                own, beside = own * first, second * (given[1].float() @ given[2].float())
+            else:
+                own, beside = (own * second, beside) if side else (own, beside * second)
+        seen[table.name].sides.append((own, beside))
         place = softmax_of[table.name]
         if place is not None and place in sides:
             seen[table.name].logits.append(sides[place][0].float())

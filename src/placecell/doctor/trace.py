@@ -24,7 +24,9 @@ from placecell.doctor.joins import Joins
 from placecell.doctor.known import Known
 from placecell.doctor.labels import (
     COMPARED,
+    NONE,
     NORMS,
+    PRODUCTS,
     SLOW_IN_HALF,
     SOFTMAXES,
     Label,
@@ -216,6 +218,10 @@ class SecondPass(Pass):
             self.trace.softmaxes.append(self.count)
             for join_number in labels[0].pending:
                 self.trace.joins[join_number].reached_softmax = True
+        if name in PRODUCTS:
+            for one, other in ((labels[-1], labels[-2]), (labels[-2], labels[-1])):
+                for join_number in one.pending if other.changed or other.steps else NONE:
+                    self.trace.joins[join_number].into_product = True
         if name in NORMS and labels:
             for join_number in labels[0].pending:
                 self.trace.joins[join_number].normed = True
