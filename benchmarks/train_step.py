@@ -1,18 +1,20 @@
 """One training step (forward, backward, Adam) of our encoder, of its peers, and of the matrix
 products alone.
 
-    python benchmarks/train_step.py                  # widths 160 and 64, about five minutes
-    python benchmarks/train_step.py --width 64 --rounds 50 --json
+    python benchmarks/train_step.py                  # six cases, about twenty minutes
+    python benchmarks/train_step.py --case 64,4,16 --rounds 50 --json
+    python benchmarks/train_step.py --case 64,4,16 --eager   # nothing compiled: one minute
 
-Every row does the same work on one thread in single precision: 128 samples of 16 tokens (6 symbols
-plus a learnable table), 4 post-norm layers with one head and a ReLU MLP of ratio 4, the answer (4
-classes, cross-entropy) read at one token, fused Adam. Rounds are interleaved, so that a busy
-machine slows every row alike. Time is processor time.
+A case is width, heads and tokens per sample. Every row of a case does the same work on one thread
+in single precision: 128 samples (6 symbols plus a learnable table), 4 post-norm layers with a ReLU
+MLP of ratio 4, the answer (4 classes, cross-entropy) read at one token, fused Adam. Rounds are
+interleaved, so that a busy machine slows every row alike. Time is processor time.
 
 Three limits are measured in the same rounds: the matrix products, forward and backward, of the
-whole encoder (what the peers compute); those that are left when the projections of attention are
-folded and the last layer is computed only at the token that is read (what ours does); and the
-latter with every other kernel that a step needs, back to back."""
+whole encoder (what the peers compute); those that are left in ours, where the last layer is
+computed only at the token that is read, and the projections of attention are folded: in every layer
+with one head, in the last layer with several; and the latter with every other kernel that a step
+needs, back to back."""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -43,7 +45,7 @@ from placecell.model.encoder import Encoder, Tokens, Transformer
 from placecell.train.device import compile_options
 from placecell.train.memory import keep_memory
 
-BATCH, N, SYMBOLS, CLASSES, DEPTH, HEADS, RATIO = 128, 16, 6, 4, 4, 1, 4
+BATCH, SYMBOLS, CLASSES, DEPTH, RATIO = 128, 6, 4, 4, 4
 OURS, FULL, OWN, FLOOR = (
     "placecell",
     "products, whole encoder",
@@ -53,12 +55,41 @@ OURS, FULL, OWN, FLOOR = (
 Step = Callable[[], Any]
 
 
+@dataclass(frozen=True)
+class Case:
+    """Width, heads and tokens per sample of a model."""
+
+    d: int
+    heads: int
+    n: int
+
+    def __str__(self) -> str:
+        heads = "one head" if self.heads == 1 else f"{self.heads} heads"
+        return f"width {self.d}, {heads}, {self.n} tokens"
+
+    @classmethod
+    def parse(cls, text: str) -> Case:
+        width, heads, tokens = map(int, text.split(","))
+        return cls(width, heads, tokens)
+
+
+CASES = [
+    Case(160, 1, 16),
+    Case(64, 1, 16),
+    Case(64, 4, 16),
+    Case(160, 4, 16),
+    Case(64, 1, 100),
+    Case(64, 4, 100),
+]
+
+
 class Ours(nn.Module):
-    def __init__(self, d: int) -> None:
+    def __init__(self, case: Case) -> None:
         super().__init__()
-        encoder = Encoder(d, DEPTH, HEADS, RATIO, norm="post", activation="relu")
-        self.model = Transformer(Tokens("symbol", SYMBOLS), LearnablePE(N, d), encoder, d, CLASSES)
-        self.pos = Positions.sequence(N)
+        d, n = case.d, case.n
+        encoder = Encoder(d, DEPTH, case.heads, RATIO, norm="post", activation="relu")
+        self.model = Transformer(Tokens("symbol", SYMBOLS), LearnablePE(n, d), encoder, d, CLASSES)
+        self.pos = Positions.sequence(n)
 
     def forward(self, tokens: Tensor, read: Tensor) -> Tensor:
         return self.model(Inputs(tokens, self.pos, read[:, None])).outputs[:, 0]  # b classes
@@ -67,44 +98,45 @@ class Ours(nn.Module):
 class Peer(nn.Module):
     """An encoder of another library between the same embedding, learnable table and readout."""
 
-    def __init__(self, d: int, encoder: nn.Module) -> None:
+    def __init__(self, case: Case, encoder: nn.Module) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(SYMBOLS, d)
-        self.table = nn.Parameter(0.1 * torch.randn(N, d))
+        self.embedding = nn.Embedding(SYMBOLS, case.d)
+        self.table = nn.Parameter(0.1 * torch.randn(case.n, case.d))
         self.encoder = encoder
-        self.readout = nn.Linear(d, CLASSES)
+        self.readout = nn.Linear(case.d, CLASSES)
 
     def forward(self, tokens: Tensor, read: Tensor) -> Tensor:
         y = self.encoder(self.embedding(tokens) + self.table)  # b n d
         return self.readout(y[torch.arange(len(y)), read])  # b classes
 
 
-def torch_encoder(d: int) -> nn.Module:
-    layer = nn.TransformerEncoderLayer(d, HEADS, RATIO * d, 0.0, "relu", batch_first=True)
-    return Peer(d, nn.TransformerEncoder(layer, DEPTH, enable_nested_tensor=False))
+def torch_encoder(case: Case) -> nn.Module:
+    d = case.d
+    layer = nn.TransformerEncoderLayer(d, case.heads, RATIO * d, 0.0, "relu", batch_first=True)
+    return Peer(case, nn.TransformerEncoder(layer, DEPTH, enable_nested_tensor=False))
 
 
-def x_encoder(d: int) -> nn.Module:
+def x_encoder(case: Case) -> nn.Module:
     from x_transformers import Encoder as XEncoder
 
-    size = {"dim": d, "depth": DEPTH, "heads": HEADS, "attn_dim_head": d // HEADS, "ff_mult": RATIO}
-    return Peer(
-        d, XEncoder(**size, attn_flash=True, pre_norm=False, ff_custom_activation=nn.ReLU())
-    )
+    size = {"dim": case.d, "depth": DEPTH, "ff_mult": RATIO}
+    size |= {"heads": case.heads, "attn_dim_head": case.d // case.heads}
+    options = {"attn_flash": True, "pre_norm": False, "ff_custom_activation": nn.ReLU()}
+    return Peer(case, XEncoder(**size, **options))
 
 
-MODELS: dict[str, Callable[[int], nn.Module]] = {
+MODELS: dict[str, Callable[[Case], nn.Module]] = {
     OURS: Ours,
     "nn.TransformerEncoder": torch_encoder,
     "x-transformers": x_encoder,
 }
 
 
-def train_step(model: nn.Module, compiled: bool) -> Step:
+def train_step(model: nn.Module, n: int, compiled: bool) -> Step:
     """A training step of `model` on a fixed batch."""
     draw = torch.Generator().manual_seed(0)
-    tokens = torch.randint(SYMBOLS, (BATCH, N), generator=draw)
-    read = torch.randint(N, (BATCH,), generator=draw)
+    tokens = torch.randint(SYMBOLS, (BATCH, n), generator=draw)
+    read = torch.randint(n, (BATCH,), generator=draw)
     target = torch.randint(CLASSES, (BATCH,), generator=draw)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
 
@@ -125,13 +157,14 @@ def train_step(model: nn.Module, compiled: bool) -> Step:
     return step
 
 
-def products(d: int, ours: bool, attention_too: bool = True) -> Step:
+def products(case: Case, ours: bool, attention_too: bool = True) -> Step:
     """Every matrix product of a training step and nothing else, each with operands and a result of
     its own.
 
-    Those of the whole encoder, or ours: attention's projections folded, the last layer at the token
-    that is read only."""
-    rows, calls = BATCH * N, []
+    Those of the whole encoder, or ours: the last layer at the token that is read only, and
+    projections folded where that saves work."""
+    d, n, heads = case.d, case.n, case.heads
+    rows, calls = BATCH * n, []
 
     def linear(m: int, i: int, o: int) -> None:
         x, w, y = (
@@ -144,11 +177,10 @@ def products(d: int, ours: bool, attention_too: bool = True) -> Step:
         calls.append(lambda: torch.mm(y, w, out=gx))
         calls.append(lambda: torch.mm(y.t(), x, out=gw))
 
-    def attention(queries: int) -> None:
-        e, b = d // HEADS, BATCH * HEADS
-        q, k, v, y = (torch.randn(b, m, e) for m in (queries, N, N, queries))
+    def attention(queries: int, b: int, e: int) -> None:
+        q, k, v, y = (torch.randn(b, m, e) for m in (queries, n, n, queries))
         gq, gk, gv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-        p, gp = torch.randn(b, queries, N), torch.empty(b, queries, N)
+        p, gp = torch.randn(b, queries, n), torch.empty(b, queries, n)
         calls.append(lambda: torch.bmm(q, k.mT, out=p))
         calls.append(lambda: torch.bmm(p, v, out=y))
         calls.append(lambda: torch.bmm(y, v.mT, out=gp))
@@ -157,15 +189,23 @@ def products(d: int, ours: bool, attention_too: bool = True) -> Step:
         calls.append(lambda: torch.bmm(p.mT, q, out=gk))
 
     for layer in range(DEPTH):
-        m = BATCH if ours and layer == DEPTH - 1 else rows
-        if ours:
+        last = layer == DEPTH - 1
+        m = BATCH if ours and last else rows
+        if ours and heads == 1:
             linear(d, d, d)  # W_k W_q, and below W_o W_v
             linear(d, d, d)
             linear(m, d, d)
+        elif ours and last:  # W_k q and W_v Σ a x of each head, at the token that is read
+            linear(m, d, d)
+            linear(m * heads, d // heads, d)
+            linear(m * heads, d, d // heads)
         else:
             linear(rows, d, 3 * d)
         if attention_too:
-            attention(m // BATCH)
+            if ours and (heads == 1 or last):  # tokens themselves are keys and values
+                attention(heads * m // BATCH, BATCH, d)
+            else:
+                attention(m // BATCH, BATCH * heads, d // heads)
         linear(m, d, d)
         linear(m, d, RATIO * d)
         linear(m, RATIO * d, d)
@@ -178,11 +218,11 @@ def products(d: int, ours: bool, attention_too: bool = True) -> Step:
     return step
 
 
-def kernels(d: int) -> Step:
+def kernels(case: Case) -> Step:
     """What our step cannot do without besides its products, each by the kernel that torch has for
     it, with nothing between them: attention (in place of its products), layer norms, ReLU,
     residuals, gradients of biases, Adam."""
-    aten, calls = torch.ops.aten, []
+    aten, calls, d = torch.ops.aten, [], case.d
 
     def layer(m: int) -> None:
         x, h, weight, bias = (
@@ -192,10 +232,9 @@ def kernels(d: int) -> Step:
             torch.zeros(d),
         )
         _, mean, rstd = torch.native_layer_norm(x, [d], weight, bias, 1e-5)
-        q, (k, v) = (
-            torch.randn(BATCH, HEADS, m // BATCH, d // HEADS),
-            torch.randn(2, BATCH, HEADS, N, d // HEADS),
-        )
+        head = (BATCH, case.heads)
+        q = torch.randn(*head, m // BATCH, d // case.heads)
+        k, v = torch.randn(2, *head, case.n, d // case.heads)
         y, logsumexp = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)
         back = aten._scaled_dot_product_flash_attention_for_cpu_backward
         for _ in range(2):
@@ -216,12 +255,12 @@ def kernels(d: int) -> Step:
             calls.append(lambda gradient=gradient: gradient.sum(0))
 
     for number in range(DEPTH):
-        layer(BATCH if number == DEPTH - 1 else BATCH * N)
-    parameters = [nn.Parameter(torch.randn_like(p)) for p in Ours(d).parameters()]
+        layer(BATCH if number == DEPTH - 1 else BATCH * case.n)
+    parameters = [nn.Parameter(torch.randn_like(p)) for p in Ours(case).parameters()]
     for p in parameters:
         p.grad = torch.randn_like(p)
     optimizer = torch.optim.Adam(parameters, lr=1e-4, fused=True)
-    alone = products(d, ours=True, attention_too=False)
+    alone = products(case, ours=True, attention_too=False)
 
     def step() -> None:
         alone()
@@ -263,27 +302,27 @@ def warm(row: Row, make: Callable[[], Step]) -> Row:
     return row
 
 
-def measure(d: int, rounds: int) -> list[Row]:
+def measure(case: Case, rounds: int, modes: Sequence[str]) -> list[Row]:
     torch.manual_seed(0)
-    # or what was compiled for another width would change what is compiled for this one
+    # or what was compiled for another case would change what is compiled for this one
     torch._dynamo.reset()
     rows = [
-        warm(Row(name, "-"), lambda own=own: products(d, own))
+        warm(Row(name, "-"), lambda own=own: products(case, own))
         for name, own in ((FULL, False), (OWN, True))
     ]
-    rows.append(warm(Row(FLOOR, "-"), lambda: kernels(d)))
+    rows.append(warm(Row(FLOOR, "-"), lambda: kernels(case)))
     for name, make in MODELS.items():
-        for mode in ("eager", "compiled"):
+        for mode in modes:
             rows.append(
                 warm(
                     Row(name, mode),
-                    lambda make=make, mode=mode: train_step(make(d), mode == "compiled"),
+                    lambda make=make, mode=mode: train_step(make(case), case.n, mode == "compiled"),
                 )
             )
     gc.disable()
     for done in range(rounds):
         if done % 10 == 0:
-            print(f"width {d}: round {done} of {rounds}", file=sys.stderr)
+            print(f"{case}: round {done} of {rounds}", file=sys.stderr)
         for row in rows:
             if row.step is not None:
                 start = time.process_time()
@@ -293,11 +332,11 @@ def measure(d: int, rounds: int) -> list[Row]:
     return rows
 
 
-def report(d: int, rows: list[Row]) -> dict[str, Any]:
+def report(case: Case, rows: list[Row]) -> dict[str, Any]:
     """What was measured, as plain values: quartiles in milliseconds, and medians as multiples of
     both limits."""
     limit = {row.name: median(row.seconds) for row in rows if row.name in (FULL, OWN)}
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for row in rows:
         entry: dict[str, Any] = {
             "name": row.name,
@@ -305,7 +344,7 @@ def report(d: int, rows: list[Row]) -> dict[str, Any]:
             "warm_up_s": round(row.warm_up, 2),
         }
         if row.failure:
-            found.append(entry | {"failure": row.failure})
+            entries.append(entry | {"failure": row.failure})
             continue
         low, middle, high = quantiles(row.seconds, n=4)
         entry |= {
@@ -313,8 +352,10 @@ def report(d: int, rows: list[Row]) -> dict[str, Any]:
             "quartiles_ms": [round(1e3 * low, 3), round(1e3 * high, 3)],
         }
         entry |= {"x_own": round(middle / limit[OWN], 3), "x_full": round(middle / limit[FULL], 3)}
-        found.append(entry)
-    timed = [entry for entry in found if "ms" in entry and entry["name"] not in (FULL, OWN, FLOOR)]
+        entries.append(entry)
+    timed = [
+        entry for entry in entries if "ms" in entry and entry["name"] not in (FULL, OWN, FLOOR)
+    ]
     best = min(
         (entry for entry in timed if entry["name"] == OURS),
         key=lambda entry: entry["ms"],
@@ -325,7 +366,7 @@ def report(d: int, rows: list[Row]) -> dict[str, Any]:
         key=lambda entry: entry["ms"],
         default=None,
     )
-    result: dict[str, Any] = {"width": d, "rows": found}
+    result: dict[str, Any] = {"case": str(case), "rows": entries}
     if best and peer:
         result["ours"], result["fastest_peer"] = (
             f"{entry['name']} {entry['mode']}" for entry in (best, peer)
@@ -335,7 +376,7 @@ def report(d: int, rows: list[Row]) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any], console: Console) -> None:
-    table = Table(title=f"One training step, width {result['width']}")
+    table = Table(title=f"One training step: {result['case']}")
     table.add_column("")
     table.add_column("mode")
     for column in ("ms (quartiles)", "× products, ours", "× products, whole", "warm-up (s)"):
@@ -387,7 +428,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--width", type=int, nargs="+", default=[160, 64])
+    parser.add_argument(
+        "--case",
+        type=Case.parse,
+        nargs="+",
+        default=CASES,
+        metavar="WIDTH,HEADS,TOKENS",
+        help="such as 64,4,16 (default: all six)",
+    )
+    parser.add_argument("--eager", action="store_true", help="leave out what is compiled")
     parser.add_argument("--rounds", type=int, default=40, help="at least 2")
     parser.add_argument(
         "--json", action="store_true", help="plain values on stdout instead of tables"
@@ -396,13 +445,14 @@ def main() -> None:
         "--default-malloc", action="store_true", help="leave the memory allocator as it is"
     )
     args = parser.parse_args()
-    if args.rounds < 2 or min(args.width) < 1:
-        parser.error("--rounds must be at least 2 and --width at least 1")
+    if args.rounds < 2:
+        parser.error("--rounds must be at least 2")
     torch.set_num_threads(1)
     kept = not args.default_malloc and keep_memory()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = empty  # so that the warm-up is that of a first run
-        results = [report(d, measure(d, args.rounds)) for d in args.width]
+        modes = ("eager",) if args.eager else ("eager", "compiled")
+        results = [report(case, measure(case, args.rounds, modes)) for case in args.case]
     if args.json:
         print(
             json.dumps(

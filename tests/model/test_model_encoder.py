@@ -16,7 +16,7 @@ from placecell.config import EncodingConfig, ModelConfig
 from placecell.encodings import NoPE, Positions, available, build
 from placecell.errors import InputError
 from placecell.model import Inputs, build_model
-from placecell.model.attention import _CompiledAttend, attend
+from placecell.model.attention import Attention, _CompiledAttend, attend
 from placecell.model.encoder import Encoder, Tokens, Transformer
 from placecell.seeds import torch_stream
 from placecell.train.device import compile_options
@@ -79,6 +79,23 @@ def test_projections_are_folded_where_the_encoding_stays_out_of_attention(name: 
 
     assert projects(heads=1) == (name in ("rotary", "relative", "alibi"))
     assert projects(heads=2)
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+def test_several_heads_are_folded_where_few_tokens_are_read(
+    heads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only in the last layer, which computes the tokens that are read."""
+    model, folded = make("learnable", heads, depth=3), []
+    real = Attention._folded_heads
+    monkeypatch.setattr(
+        Attention, "_folded_heads", lambda self, *args: (folded.append(self), real(self, *args))[1]
+    )
+    model(Inputs(draw(B, N), POS, draw(B, 1, below=N)))
+    assert folded == [model.encoder.layers[-1].attention]
+    model(Inputs(draw(B, N), POS))
+    model(Inputs(draw(B, N), POS, draw(B, 1, below=N)), maps=True)
+    assert len(folded) == 1
 
 
 @pytest.mark.parametrize("queries", [1, N])

@@ -157,6 +157,29 @@ class Attention(nn.Module):
         y = attend(q, x, visible)
         return F.linear(y, self.out.weight @ w_v, F.linear(b_v, self.out.weight, self.out.bias))
 
+    def _folded_heads(self, x: Tensor, x_q: Tensor, visible: Tensor | None) -> Tensor:
+        """Attention of several heads in which only the query tokens are projected.
+
+        As in `_folded` the tokens themselves serve as keys and values, for every head: the queries
+        of a head are W_kᵀ(W_q x_i + b_q), and its values W_v Σ_j a_ij x_j + b_v. The products are
+        as wide as the model instead of a head, so this is for few queries (`_folding_pays`).
+        """
+        (w_q, w_k, w_v), (b_q, _, b_v) = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
+        by_head = (self.heads, self.e, x.shape[-1])  # h e d
+        q = F.linear(x_q, w_q, b_q).unflatten(-1, by_head[:2])  # b q h e
+        q = torch.einsum("bqhe,hed->bqhd", q, w_k.view(by_head)).flatten(1, 2)  # b qh d
+        if visible is not None and visible.shape[-2] > 1:
+            visible = visible.repeat_interleave(self.heads, -2)  # ... 1 qh n
+        # `attend` divides by √d, heads by √e
+        y = attend(q * self.heads**0.5, x, visible).unflatten(1, (-1, self.heads))  # b q h d
+        y = torch.einsum("bqhd,hed->bqhe", y, w_v.view(by_head)).flatten(2)  # b q d
+        return self.out(y + b_v)
+
+    def _folding_pays(self, queries: int, tokens: int) -> bool:
+        """Whether `_folded_heads` needs less than half of the products that it saves."""
+        d = self.heads * self.e
+        return 2 * queries * (d + tokens * (self.heads - 1)) < tokens * d
+
     def forward(
         self,
         x: Tensor,
@@ -170,8 +193,8 @@ class Attention(nn.Module):
         """Compute what the query tokens gather from all present tokens.
 
         The fused kernel is used unless a map is asked for or the encoding adds values to the
-        output. With one head, the projections are folded as well if the encoding leaves queries and
-        logits alone.
+        output. With one head, or with several and few queries, the projections are folded as well
+        if the encoding leaves queries and logits alone.
 
         Parameters
         ----------
@@ -195,8 +218,12 @@ class Attention(nn.Module):
         Tensor or None
             Attention map (b h q n), if asked for.
         """
-        if self.heads == 1 and not maps and not encoding.acts_in_attention:
-            return self._folded(x, x_q, self._visible(encoding, q_pos, pos, present)), None
+        if not maps and not encoding.acts_in_attention:
+            if self.heads == 1:
+                return self._folded(x, x_q, self._visible(encoding, q_pos, pos, present)), None
+            if self._folding_pays(x_q.shape[1], x.shape[1]):
+                visible = self._visible(encoding, q_pos, pos, present)
+                return self._folded_heads(x, x_q, visible), None
         q, k, v = self._project(x, x_q)
         q, k = encoding.rotate(q, q_pos), encoding.rotate(k, pos)
         bias, visible = (
