@@ -108,6 +108,21 @@ def test_quick_commands_import_nothing_heavy(words: list[str], store: Path) -> N
     assert done.returncode == 0, done.stderr
 
 
+SETTINGS = """
+import sys
+from placecell.registry import TASKS
+for name in TASKS.names():
+    TASKS.config_class(name)
+heavy = {'torch', 'scipy', 'sklearn', 'networkx', 'pandas', 'matplotlib'} & sys.modules.keys()
+assert not heavy, heavy
+"""
+
+
+def test_the_settings_of_every_task_are_read_without_anything_heavy() -> None:
+    done = subprocess.run([sys.executable, "-c", SETTINGS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="needs files it may not write")
 def test_a_lock_of_another_user_is_seen(tmp_path: Path) -> None:
     with locks.lock(tmp_path):

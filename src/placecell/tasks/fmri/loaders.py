@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from placecell.errors import InputError
 from placecell.store import files
@@ -244,6 +243,8 @@ def _numpy(path: Path) -> Any:
 
 
 def _matlab(path: Path) -> dict[str, Any]:
+    from scipy.io import loadmat  # here, so that `placecell list` and `status` are quick
+
     try:
         return {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
     except NotImplementedError:

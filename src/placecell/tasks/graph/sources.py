@@ -6,10 +6,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components, shortest_path
 
 from placecell.errors import InputError
 from placecell.tasks.fmri.fetch import folder_of
@@ -50,13 +48,15 @@ class Network:
 
     def distances(self) -> Array:
         """Return the length (n, n) of the shortest path between every two nodes."""
+        from scipy.sparse.csgraph import shortest_path  # here, so that settings are read quickly
+
         steps = (
             self.weights > 0
             if self.lengths is None
             else np.where(self.weights > 0, self.lengths, 0)
         )
-        found: Array = shortest_path(steps.astype(np.float64), directed=False)
-        return found
+        lengths: Array = shortest_path(steps.astype(np.float64), directed=False)
+        return lengths
 
     def edges(self) -> Array:
         """Return 1 where two nodes are joined (n, n)."""
@@ -81,7 +81,7 @@ def make_network(config: Config, rng: np.random.Generator) -> Network:
         return _connectome(config.density)
     for _ in range(TRIES):
         network = _random(config, rng)
-        if _is_connected(network.weights):
+        if _count_parts(network.weights) == 1:
             return network
     raise InputError(
         f"none of {TRIES} random graphs ({config.graph}, {config.nodes} nodes) was connected; "
@@ -111,6 +111,8 @@ def _random(config: Config, rng: np.random.Generator) -> Network:
     rows = max(k for k in range(1, int(np.sqrt(n)) + 1) if n % k == 0)
     if rows < 3:
         raise InputError(f"a torus needs rows and columns of three nodes or more, not {n} nodes.")
+    import networkx as nx
+
     row, column = np.divmod(order, n // rows)
     torus = nx.to_numpy_array(nx.grid_2d_graph(rows, n // rows, periodic=True))
     where = np.stack([row, column], axis=1).astype(float)
@@ -128,7 +130,7 @@ def _connectome(density: float) -> Network:
     n = len(strengths)
     kept = np.sort(strengths[np.triu_indices(n, 1)])[-round(density * n * (n - 1) / 2)]
     weights = np.where((strengths >= kept) & (strengths > 0), np.log1p(strengths), 0.0)
-    if not _is_connected(weights):
+    if _count_parts(weights) > 1:
         raise InputError(
             f"the connectome falls apart at a density of {density:g}; ask for a higher one."
         )
@@ -164,8 +166,8 @@ def _own(config: Config) -> Network:
         )
     weights = (weights + weights.T) / 2
     np.fill_diagonal(weights, 0.0)
-    if not _is_connected(weights):
-        parts = connected_components(weights, directed=False)[0]
+    parts = _count_parts(weights)
+    if parts > 1:
         raise InputError(f"{path}: the graph falls into {parts} parts; it must be connected.")
     names = tuple(f"node {i + 1}" for i in range(n))
     if config.names is not None:
@@ -204,5 +206,8 @@ def _array(path: Path) -> Array:
         return np.asarray(file[file.files[0]], dtype=np.float64)
 
 
-def _is_connected(weights: Array) -> bool:
-    return bool(connected_components(weights, directed=False)[0] == 1)
+def _count_parts(weights: Array) -> int:
+    """The number of connected components of a graph."""
+    from scipy.sparse.csgraph import connected_components
+
+    return int(connected_components(weights, directed=False)[0])
