@@ -154,6 +154,17 @@ def test_our_own_models() -> None:
             assert report.tables[0].built.sigma == pytest.approx(0.3, rel=0.1)
 
 
+def test_weights_of_nearly_nothing_hide_nothing() -> None:
+    """As some libraries build models that are always loaded: every weight about 1e-10."""
+    model = HANDMADE["shaw"].model()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1e-10)
+    before = copy.deepcopy(model.state_dict())
+    assert placecell.find_tables(model, IDS).names == ["rel"]
+    assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
+
+
 def test_an_input_that_is_called_positions_may_be_all_there_is() -> None:
     class Cloud(nn.Module):
         def __init__(self) -> None:

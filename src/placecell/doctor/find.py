@@ -78,6 +78,8 @@ class Table:
     def __str__(self) -> str:
         shape = " × ".join(map(str, self.shape))
         state = "trainable" if self.trainable else "fixed"
+        if self.exercised and not self.how:  # a tensor without a model
+            return f"{self.name} ({shape})"
         if not self.exercised:
             return f"{self.name} ({shape}, {state}): not exercised by the example"
         return f"{self.name} ({shape}, {state}): {self.kind}, {self.how}"

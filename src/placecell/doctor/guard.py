@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 _KEEP = ("_parameters", "_buffers", "_modules")
+TINY = 1e-6  # parameters below this are lost in rounding
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -95,19 +96,23 @@ def _restore(now: dict[str, Any], before: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def zeros_filled(model: nn.Module, generator: torch.Generator) -> Iterator[bool]:
-    """Give parameters that are all zero small random numbers, so that what they touch is seen.
+    """Give parameters that are (nearly) all zero random numbers, so that what they touch is seen.
 
-    Yields whether there were any.
+    Biases are left alone: they hide nothing. Yields whether there were any.
     """
-    seen: list[Tensor] = []
+    filled: list[tuple[Tensor, Tensor | None]] = []  # with what it was, if not zero
     try:
-        for parameter in model.parameters():
+        for name, parameter in model.named_parameters():
             data = parameter.detach()
-            if data.numel() and data.is_floating_point() and not bool(data.any()):
+            vector_bias = name.endswith("bias") and data.ndim == 1
+            if not data.numel() or not data.is_floating_point() or vector_bias:
+                continue
+            largest = float(data.abs().max())
+            if largest < TINY:
+                filled.append((data, data.clone() if largest else None))
                 noise = torch.randn(data.shape, generator=generator) * 0.02
-                seen.append(data)
                 data.copy_(noise if data.numel() > 1 else torch.full(data.shape, 0.1))
-        yield bool(seen)
+        yield bool(filled)
     finally:
-        for data in seen:
-            data.zero_()
+        for data, before in filled:
+            data.zero_() if before is None else data.copy_(before)

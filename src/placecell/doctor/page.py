@@ -158,7 +158,7 @@ def _norms(report: TableReport) -> str:
     mark = cut if cut is not None and 0 < cut < len(norms) else None
     words = f"{number(float(norms.min()))} to {number(float(norms.max()))}"
     if mark is not None:
-        words += f"; as drawn from row {mark} on"
+        words += f"; as drawn from {mark} on"
     return _plot(norms, 0.0, words, mark=mark)
 
 

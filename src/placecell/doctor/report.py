@@ -106,7 +106,7 @@ class TableReport:
             "kind": table.kind,
             "how": table.how,
             "shape": list(table.shape),
-            "trainable": table.trainable,
+            "trainable": table.trainable if table.how or not table.exercised else None,
             "exercised": table.exercised,
             "zero": self.zero,
             "stored_sigma": self.stored_sigma,
