@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from placecell.cli.common import print_json, setup_torch
 from placecell.cli.options import (
@@ -22,7 +22,7 @@ from placecell.cli.options import (
 from placecell.command import DONE, FAILED, INTERRUPTED, Command
 from placecell.config import RunConfig
 from placecell.config.values import coerce
-from placecell.errors import InputError
+from placecell.errors import InputError, unknown
 
 if TYPE_CHECKING:
     from placecell.sweep import Outcomes
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `placecell sweep`."""
     parser.add_argument("--dry-run", action="store_true", help="list the runs and train none")
+    about = "compile training steps: never, always, or auto, where it pays (default: never)"
+    parser.add_argument("--compile", default="never", metavar="WHEN", help=about)
     add_many_runs(parser)
 
 
@@ -129,9 +131,29 @@ def train_all(configs: Sequence[RunConfig], out: Path, args: argparse.Namespace)
             threads=args.threads,
             checkpoint_seconds=checkpoint_seconds(args),
             retries=coerce(args.retries, int, "--retries", at_least=0),
+            compile=when_to_compile(args),
             on_done=progress.on_done,
             on_tick=progress.on_tick,
         )
+
+
+def when_to_compile(args: argparse.Namespace) -> bool | Literal["auto"]:
+    """Return what `placecell.sweep` takes as `compile`.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments; a command without --compile compiles nothing.
+
+    Returns
+    -------
+    bool or "auto"
+    """
+    modes: dict[str, bool | Literal["auto"]] = {"never": False, "always": True, "auto": "auto"}
+    text = getattr(args, "compile", "never")
+    if text not in modes:
+        raise unknown("value of --compile", text, modes)
+    return modes[text]
 
 
 def print_end(outcomes: Outcomes, configs: Sequence[RunConfig], args: argparse.Namespace) -> int:

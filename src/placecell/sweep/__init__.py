@@ -11,7 +11,7 @@ import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from placecell.config import RunConfig
 from placecell.config.labels import flatten, label, varying
@@ -21,8 +21,10 @@ from placecell.sweep import driver
 from placecell.sweep.backends.base import MakeBackend
 from placecell.sweep.backends.local import local
 from placecell.sweep.driver import Outcome, Tally
+from placecell.sweep.estimate import worth_compiling
 from placecell.sweep.grid import grid
 from placecell.sweep.outcomes import Outcomes
+from placecell.train.run import complete, make_task
 
 __all__ = [
     "Outcome",
@@ -48,6 +50,7 @@ def sweep(
     threads: int = 1,
     checkpoint_seconds: float = 30.0,
     retries: int = 2,
+    compile: bool | Literal["auto"] = False,
     on_done: Callable[[Outcome], None] = lambda outcome: None,
     on_tick: Callable[[Tally], None] = lambda tally: None,
 ) -> Outcomes:
@@ -76,6 +79,10 @@ def sweep(
         Seconds between checkpoints of a run.
     retries
         How often a run whose worker died is begun again from its last checkpoint.
+    compile
+        Whether to compile the training step; each worker does it once for all runs that differ in
+        values only. `auto` compiles where an estimate says that it pays, which is for long sweeps.
+        Compiled results differ from others by rounding.
     on_done
         Called with the outcome of each run as it ends.
     on_tick
@@ -94,22 +101,35 @@ def sweep(
     >>> print(placecell.sweep(configs, "runs/mine"))  # doctest: +SKIP
     runs/mine: 6 done; 0 were there already
     """
+    cores = max(1, (os.cpu_count() or 1) // max(1, threads))
     if backend is None:
-        backend = local(max(1, (os.cpu_count() or 1) // max(1, threads)))
+        backend = local(cores)
     if isinstance(configs, RunConfig | Mapping):
         raise InputError("a sweep takes a list of configurations; placecell.run takes one.")
+    runs = [config if isinstance(config, RunConfig) else _from_dict(config) for config in configs]
+    compiled = frozenset(config.name for config in runs if compile is True)
+    if compile == "auto":
+        workers = getattr(backend, "keywords", {}).get("workers") or cores
+        compiled = worth_compiling(runs, Path(out), device, workers)
     outcomes = driver.sweep(
-        [RunConfig.of(config) for config in configs],
+        runs,
         out,
         backend,
         device=device,
         threads=threads,
         checkpoint_seconds=checkpoint_seconds,
         retries=retries,
+        compiled=compiled,
         on_done=on_done,
         on_tick=on_tick,
     )
     return Outcomes(outcomes, out)
+
+
+def _from_dict(values: Mapping[str, Any]) -> RunConfig:
+    """A run with all its settings, so that its name is that of its folder."""
+    config = RunConfig.of(values)
+    return complete(config, make_task(config))
 
 
 class _Sweep(types.ModuleType):

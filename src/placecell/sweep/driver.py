@@ -93,6 +93,7 @@ def sweep(
     threads: int = 1,
     checkpoint_seconds: float = 30.0,
     retries: int = 2,
+    compiled: frozenset[str] = frozenset(),
     on_done: Callable[[Outcome], None] = lambda outcome: None,
     on_tick: Callable[[Tally], None] = lambda tally: None,
 ) -> list[Outcome]:
@@ -106,6 +107,8 @@ def sweep(
         The folder of the runs.
     make_backend : callable
         Makes the back end of a `Job`.
+    compiled : frozenset of str
+        Names of the runs whose training step is compiled.
     device, threads, checkpoint_seconds, retries, on_done, on_tick
         As in `placecell.sweep`.
 
@@ -133,7 +136,13 @@ def sweep(
         splits = {key: _splits(config) for key, config in {data_key(c): c for c in waiting}.items()}
         modules = {module for c in waiting for module in plugins(c.task, c.encoding.name)}
         job = Job(
-            out.absolute(), splits, device, threads, checkpoint_seconds, tuple(sorted(modules))
+            out.absolute(),
+            splits,
+            device,
+            threads,
+            checkpoint_seconds,
+            compiled,
+            tuple(sorted(modules)),
         )
         files.make_folder(out)  # not before: data that cannot be used leave nothing
         with Interrupt() as interrupt, make_backend(job, lambda: interrupt.asked) as backend:

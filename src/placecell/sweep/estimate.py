@@ -18,6 +18,8 @@ from placecell.train.loop import State, fit, make_optimizer
 from placecell.train.run import make_model, make_task
 
 STEPS = 4  # timed for each kind of model, after one that warms up
+# of a compiled training step on a CPU (docs/benchmarks.md): seconds to compile it, share it saves
+COMPILING, SAVED = 45.0, 0.07
 
 
 def estimate(configs: Sequence[RunConfig], out: Path, device: str, workers: int) -> float:
@@ -39,9 +41,48 @@ def estimate(configs: Sequence[RunConfig], out: Path, device: str, workers: int)
     float
         Seconds, from a few timed steps of each kind of model.
     """
+    seconds = [one for kind in _by_kind(configs, out, device).values() for one in kind.values()]
+    return max(max(seconds, default=0.0), sum(seconds) / max(1, workers))
+
+
+def worth_compiling(
+    configs: Sequence[RunConfig], out: Path, device: str, workers: int
+) -> frozenset[str]:
+    """Return the runs of a sweep whose training step should be compiled.
+
+    A worker compiles once for all runs that differ in values only (σ, seeds). That pays if they
+    take long enough together; GPUs were not measured, so nothing is compiled there.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        The runs; those that are done count nothing.
+    out : Path
+        The folder of the runs.
+    device : str
+        As in `placecell.sweep`.
+    workers : int
+        Number of processes, each of which compiles.
+
+    Returns
+    -------
+    frozenset of str
+        Names of runs.
+    """
+    if pick_device(device).type != "cpu":
+        return frozenset()
+    worth: set[str] = set()
+    for kind in _by_kind(configs, out, device).values():
+        compiling = COMPILING * min(max(1, workers), len(kind))
+        if SAVED * sum(kind.values()) > compiling:
+            worth |= kind.keys()
+    return frozenset(worth)
+
+
+def _by_kind(configs: Sequence[RunConfig], out: Path, device: str) -> dict[str, dict[str, float]]:
+    """Kind of model -> name of each of its runs that are not done -> seconds."""
     splits: dict[str, dict[str, Examples]] = {}
-    known: dict[str, float] = {}  # kind of model -> seconds of its runs
-    total, longest = 0.0, 0.0
+    kinds: dict[str, dict[str, float]] = {}
     for config in configs:
         if finished(out / config.name):
             continue
@@ -49,10 +90,12 @@ def estimate(configs: Sequence[RunConfig], out: Path, device: str, workers: int)
         if key not in splits:
             splits[key] = make_task(config).splits()
         kind = repr((key, replace(config.encoding, sigma=None), config.model, config.train))
-        if kind not in known:
-            known[kind] = _seconds(config, splits[key], device)
-        total, longest = total + known[kind], max(longest, known[kind])
-    return max(longest, total / max(1, workers))
+        if kind in kinds:
+            seconds = next(iter(kinds[kind].values()))
+        else:
+            seconds = _seconds(config, splits[key], device)
+        kinds.setdefault(kind, {})[config.name] = seconds
+    return kinds
 
 
 def _seconds(config: RunConfig, splits: dict[str, Examples], device: str) -> float:

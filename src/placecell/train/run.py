@@ -38,6 +38,10 @@ from placecell.train.loop import State, fit, make_optimizer
 from placecell.train.share import with_sigma
 
 
+class NotCompiled(InputError):
+    """The training step could not be compiled."""
+
+
 @dataclass(frozen=True)
 class Watch:
     """Functions that a run calls while it trains.
@@ -244,7 +248,7 @@ def run(
                         f"{type(error).__name__}: {error}",
                     )
                 if not_compiled:
-                    raise InputError(
+                    raise NotCompiled(
                         "the training step could not be compiled; see that there is a C++ "
                         "compiler (g++), or train without compile "
                         f"({str(error).partition(chr(10))[0]})."

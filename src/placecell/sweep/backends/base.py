@@ -20,7 +20,7 @@ from placecell.store.runs import RunResult
 from placecell.tasks.base import Examples, Task
 from placecell.train.device import environment, pick_device
 from placecell.train.loop import State
-from placecell.train.run import Watch, make_task, run
+from placecell.train.run import NotCompiled, Watch, make_task, run
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Job:
         Threads of each run.
     checkpoint_seconds : float
         Seconds between checkpoints of a run.
+    compiled : frozenset of str
+        Names of the runs whose training step is compiled, if it can be.
     plugins : tuple of str
         Modules outside this package that registered a task or an encoding of the runs.
     """
@@ -48,6 +50,7 @@ class Job:
     device: str = "auto"
     threads: int = 1
     checkpoint_seconds: float = 30.0
+    compiled: frozenset[str] = frozenset()
     plugins: tuple[str, ...] = ()  # modules outside this package that registered what is run
 
 
@@ -236,16 +239,23 @@ class Worker:
                 on_event(Step(config.name, state.step))
             return on_step(state)
 
-        try:
-            result = run(
+        def train(compile: bool) -> RunResult:
+            return run(
                 config,
                 self.job.out,
                 device=self.job.device,
+                compile=compile,
                 task=self.tasks[key],
                 splits=self.job.splits[key],
                 watch=Watch(on_step=step, checkpoint_seconds=self.job.checkpoint_seconds),
                 facts=self.facts,
             )
+
+        try:
+            try:
+                result = train(config.name in self.job.compiled)
+            except NotCompiled:  # no C++ compiler, say: it is only a matter of time
+                result = train(compile=False)
         except LockedError:
             return Busy(config.name)
         except Exception as error:  # one that runs out of memory among them; the others go on
