@@ -129,7 +129,7 @@ def structure(
         rank_excess=excess,
         order=_recovered_order(cosine) if grid is None else float("nan"),
         position_r2=_position_r2(values[kept], _coordinates(layout)[kept], rng),
-        structured=bool(near or (excess >= LEAST_RANK and min(values.shape) >= 8)),
+        structured=bool(near or (excess >= LEAST_RANK and min(values.shape) >= 16)),
     )
 
 

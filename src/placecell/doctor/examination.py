@@ -16,7 +16,7 @@ from placecell.doctor.examples import batch_size, tensors_of, with_names
 from placecell.doctor.find import Table, find_tables, stored_tensors
 from placecell.doctor.guard import unwrap
 from placecell.doctor.measure import ENOUGH, AsBuilt, as_built
-from placecell.doctor.report import Report, TableReport, findings_of, unusual
+from placecell.doctor.report import Report, TableReport, beside_the_wild, findings_of
 from placecell.doctor.rows import Rows, as_rows
 from placecell.errors import InputError
 from placecell.seeds import numpy_stream
@@ -67,7 +67,7 @@ def examine(
         findings,
         tables.others,
         tuple(notes),
-        unusual(tuple(reports), findings),
+        beside_the_wild(findings),
         f"{type(inner).__name__}: {_count(len(reports))}",
     )
 

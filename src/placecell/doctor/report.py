@@ -11,7 +11,7 @@ from placecell.analysis.structure import Structure
 from placecell.doctor.compare import Against, Costs
 from placecell.doctor.find import Table, say_other
 from placecell.doctor.measure import AsBuilt
-from placecell.doctor.wild import Wild, nearest_wild
+from placecell.doctor.wild import Wild, some_of_the_wild
 
 FEWEST = 8  # rows in which an order could be told from chance
 
@@ -326,8 +326,6 @@ def _say_trained(report: TableReport, say: Any) -> None:
             say("unused", "the loss does not rise when its rows are shuffled, averaged or shifted.")
 
 
-def unusual(tables: tuple[TableReport, ...], findings: tuple[Finding, ...]) -> tuple[Wild, ...]:
-    """Return how other models are built, if some table's share is unusual."""
-    names = {f.table for f in findings if f.what.startswith("share")}
-    shares = [t.built.rho for t in tables if t.name in names and t.built is not None]
-    return nearest_wild(shares[0]) if shares else ()
+def beside_the_wild(findings: tuple[Finding, ...]) -> tuple[Wild, ...]:
+    """Return how some other models are built, if a table's share is unusual."""
+    return some_of_the_wild() if any(f.what.startswith("share") for f in findings) else ()

@@ -37,7 +37,7 @@ def wild() -> tuple[Wild, ...]:
     return tuple(Wild(**line) for line in json.loads(text))
 
 
-def nearest_wild(rho: float, most: int = 6) -> tuple[Wild, ...]:
+def some_of_the_wild(most: int = 6) -> tuple[Wild, ...]:
     """Return some models from the smallest share to the largest, absolute tables only."""
     lines = [line for line in wild() if line.kind == "absolute" and line.rho is not None]
     lines = sorted({line.model: line for line in lines}.values(), key=lambda line: line.rho)
