@@ -523,7 +523,7 @@ def test_evaluate(cli, tmp_path: Path) -> None:
     assert (code, [line["run"] for line in lines]) == (0, folders)
     for one, line in zip(content, lines, strict=True):
         assert line["metrics"]["test/accuracy"] == one["metrics"]["test/accuracy"]
-    assert "JSON lines" in " ".join(cli("evaluate", "--help")[1].split())
+    assert "one object per run" in " ".join(cli("evaluate", "--help")[1].split())
     for verb in (["evaluate", *folders], ["analyse", "runs"]):
         refused(cli(*verb, "--device", "tpu"), "tpu")
 
