@@ -17,12 +17,18 @@ _NOT_VALUES = ("position", "coord", "graph", "index", "read")
 _NOT_TOKENS = (*_NOT_VALUES, "mask", "type", "segment", "length", "bbox", "cache", "offset", "grid")
 
 
+class Arguments(dict[str, Any]):
+    """Arguments with the names that the model's signature gives them; passed in order."""
+
+
 def call_model(model: nn.Module, example: Any) -> Any:
     """Call a model on an example: a mapping as keywords, a tuple as arguments, else one argument.
 
     Whatever the model raises becomes one sentence.
     """
     try:
+        if isinstance(example, Arguments):
+            return model(*example.values())
         if isinstance(example, Mapping):
             return model(**example)
         if isinstance(example, tuple | list) and not hasattr(example, "_fields"):
@@ -46,7 +52,7 @@ def map_tensors(value: Any, change: Callable[[str, Tensor], Tensor], name: str =
     inside = f"{name}." if name else ""
     if isinstance(value, Mapping):
         changed = {key: map_tensors(v, change, f"{inside}{key}") for key, v in value.items()}
-        return changed if isinstance(value, dict) else _like_mapping(value, changed)
+        return Arguments(changed) if isinstance(value, Arguments) else changed
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         parts = zip(value._fields, value, strict=True)
         return type(value)(*(map_tensors(v, change, inside + key) for key, v in parts))
@@ -57,10 +63,6 @@ def map_tensors(value: Any, change: Callable[[str, Tensor], Tensor], name: str =
         changed = {key: map_tensors(v, change, inside + key) for key, v in fields.items()}
         return dataclasses.replace(value, **changed)
     return value
-
-
-def _like_mapping(value: Mapping[str, Any], changed: dict[str, Any]) -> Any:
-    return changed if value else value
 
 
 def tensors_of(value: Any) -> list[tuple[str, Tensor]]:
@@ -76,7 +78,7 @@ def tensors_of(value: Any) -> list[tuple[str, Tensor]]:
 
 
 def with_names(model: nn.Module, example: Any) -> Any:
-    """Return a tuple of arguments as a dict of keywords, where the model's signature names them."""
+    """Return a tuple of arguments with the names that the model's signature has for them."""
     if isinstance(example, Mapping):
         return example
     values = example if isinstance(example, tuple | list) else (example,)
@@ -87,7 +89,7 @@ def with_names(model: nn.Module, example: Any) -> Any:
     kinds = {p.kind for p in bound.signature.parameters.values()}
     if kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY}:
         return example
-    return dict(bound.arguments)
+    return Arguments(bound.arguments)
 
 
 def check_devices(model: nn.Module, example: Any) -> None:
