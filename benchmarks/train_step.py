@@ -3,7 +3,7 @@ products alone.
 
     python benchmarks/train_step.py                  # six cases, about twenty minutes
     python benchmarks/train_step.py --case 64,4,16 --rounds 50 --json
-    python benchmarks/train_step.py --case 64,4,16 --eager   # nothing compiled: one minute
+    python benchmarks/train_step.py --case 64,4,16 --compile ours   # the peers eager only
 
 A case is width, heads and tokens per sample. Every row of a case does the same work on one thread
 in single precision: 128 samples (6 symbols plus a learnable table), 4 post-norm layers with a ReLU
@@ -302,7 +302,7 @@ def warm(row: Row, make: Callable[[], Step]) -> Row:
     return row
 
 
-def measure(case: Case, rounds: int, modes: Sequence[str]) -> list[Row]:
+def measure(case: Case, rounds: int, compiled: Sequence[str]) -> list[Row]:
     torch.manual_seed(0)
     # or what was compiled for another case would change what is compiled for this one
     torch._dynamo.reset()
@@ -312,7 +312,7 @@ def measure(case: Case, rounds: int, modes: Sequence[str]) -> list[Row]:
     ]
     rows.append(warm(Row(FLOOR, "-"), lambda: kernels(case)))
     for name, make in MODELS.items():
-        for mode in modes:
+        for mode in ("eager", "compiled") if name in compiled else ("eager",):
             rows.append(
                 warm(
                     Row(name, mode),
@@ -436,7 +436,8 @@ def main() -> None:
         metavar="WIDTH,HEADS,TOKENS",
         help="such as 64,4,16 (default: all six)",
     )
-    parser.add_argument("--eager", action="store_true", help="leave out what is compiled")
+    about = "what is timed compiled too: all, ours or none (default: all)"
+    parser.add_argument("--compile", choices=("all", "ours", "none"), default="all", help=about)
     parser.add_argument("--rounds", type=int, default=40, help="at least 2")
     parser.add_argument(
         "--json", action="store_true", help="plain values on stdout instead of tables"
@@ -451,8 +452,8 @@ def main() -> None:
     kept = not args.default_malloc and keep_memory()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as empty:
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = empty  # so that the warm-up is that of a first run
-        modes = ("eager",) if args.eager else ("eager", "compiled")
-        results = [report(case, measure(case, args.rounds, modes)) for case in args.case]
+        compiled = {"all": tuple(MODELS), "ours": (OURS,), "none": ()}[args.compile]
+        results = [report(case, measure(case, args.rounds, compiled)) for case in args.case]
     if args.json:
         print(
             json.dumps(

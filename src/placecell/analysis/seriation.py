@@ -60,8 +60,8 @@ def order_correlation(table: ArrayLike, order: ArrayLike) -> float:
     Returns
     -------
     float
-        |Spearman's ρ| between the recovered and the true positions. On a random table of 24 rows
-        it is 0.17 on average.
+        Absolute value of Spearman's ρ between the recovered and the true positions. On a random
+        table of 24 rows it is 0.17 on average.
     """
     truth = finite("order", order, 1)
     line = recover_order(table)
