@@ -184,3 +184,13 @@ def test_rows_of_a_group_count_once() -> None:
 def test_taking_rows_keeps_their_weights() -> None:
     rows = Rows(torch.zeros(3, 2, dtype=torch.long), torch.zeros(3, 2), torch.tensor([1.0, 2, 3]))
     assert rows.take(torch.tensor([2, 0])).weight.tolist() == [3, 1]
+
+
+def test_an_order_is_given_where_rounding_leaves_distances_below_zero() -> None:
+    """S_ij / √(max_i · max_j) of the nearest pair is 1 but for rounding, on either side."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        half = rng.random((6, 6))
+        similarity = half + half.T
+        order = layout.matrix_order(similarity, np.zeros(6, dtype=np.int64))
+        assert sorted(order) == list(range(6))

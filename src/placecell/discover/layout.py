@@ -155,7 +155,7 @@ def find_modules(similarity: Array, rng: np.random.Generator) -> IntArray:
 
 def matrix_order(similarity: Array, labels: IntArray) -> IntArray:
     """Order (n,) of the columns for a picture: modules together, similar columns side by side."""
-    distance = 1 - balanced(similarity)
+    distance = (1 - balanced(similarity)).clip(0)  # rounding may leave a little below 0
     np.fill_diagonal(distance, 0.0)
     parts = []
     for label in np.unique(labels):
