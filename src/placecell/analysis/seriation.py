@@ -10,6 +10,7 @@ from placecell.analysis.modularity import row_similarity
 from placecell.analysis.statistics import Array, finite
 from placecell.errors import InputError
 
+POWER = 3  # of the similarities
 LEAST = 1e-3  # weight of an edge between rows that are not similar, as a share of the largest
 
 
@@ -17,8 +18,9 @@ def recover_order(table: ArrayLike) -> Array:
     """Place the rows of a table on a line so that similar rows are near each other.
 
     This is spectral seriation (Atkins et al. 1998): the Fiedler vector of the graph whose edges are
-    the positive similarities (cosine of the centred rows). Rows that are unlike each other are far
-    apart, however unlike they are.
+    the positive similarities (cosine of the centred rows), cubed. Negative ones count as none, and
+    the cube keeps the many weak ones, which chance makes, from outweighing the few strong ones: it
+    was chosen on bumps along a line at random angles, where it finds the order most often.
 
     Parameters
     ----------
@@ -40,8 +42,8 @@ def recover_order(table: ArrayLike) -> Array:
     if len(rows) < 3:
         raise InputError(f"table: expected at least 3 rows, found {len(rows)}")
     similarity = row_similarity(rows)
-    # a weak edge everywhere, so that the graph is connected
-    weights = np.clip(similarity, 0.0, None) + LEAST * similarity.max()
+    positive = np.clip(similarity, 0.0, None) ** POWER
+    weights = positive + LEAST * positive.max()  # an edge everywhere: the graph is connected
     np.fill_diagonal(weights, 0.0)
     laplacian = np.diag(weights.sum(axis=1)) - weights
     line: Array = np.linalg.eigh(laplacian)[1][:, 1]
@@ -60,7 +62,7 @@ def order_correlation(table: ArrayLike, order: ArrayLike) -> float:
     Returns
     -------
     float
-        Absolute value of Spearman's ρ between the recovered and the true positions. On a random
+        Spearman's ρ between the recovered and the true positions, without its sign. On a random
         table of 24 rows it is 0.17 on average.
     """
     truth = finite("order", order, 1)

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     tuning only those entries of the encoding that their own training never used."""
     setup_torch(args)
     from placecell.store import files, load_store
-    from placecell.study.extend import Tuning, extend
+    from placecell.study.new_rows import Tuning, extend
 
     if args.steps < 1 or not args.lr > 0:
         raise InputError("extend needs --steps of at least 1 and --lr above 0.")

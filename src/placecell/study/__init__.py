@@ -8,7 +8,9 @@ from placecell.study.findings import Findings, analyse
 from placecell.study.kernel_table import kernel_table
 from placecell.study.kernels import LazyRich, Sizes, lazy_rich
 from placecell.study.known import known_measures
+from placecell.study.new_rows import Tuning, extend, unused_entries
 from placecell.study.people import PeopleComparison, beside_people
+from placecell.study.places import place_table
 from placecell.study.records import RunSummary, Summary
 from placecell.study.summary import summarise
 from placecell.study.transplant import (
@@ -31,13 +33,17 @@ __all__ = [
     "Summary",
     "Transplant",
     "TransplantPlan",
+    "Tuning",
     "analyse",
     "beside_people",
     "compare_transplants",
     "diagnose",
+    "extend",
     "kernel_table",
     "known_measures",
     "lazy_rich",
+    "place_table",
     "plan_transplant",
     "summarise",
+    "unused_entries",
 ]

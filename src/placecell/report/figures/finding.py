@@ -14,6 +14,9 @@ from placecell.study.records import RunSummary, Summary
 INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
 WORDS = {
     "table/relation": "table–relation correlation",
+    "table/distance": "table–distance correlation",
+    "table/order": "recovered order, |rank correlation|",
+    "table/path": "table–shortest path correlation",
     "table/procrustes": "Procrustes distance to the true table",
     "table/modularity": "modularity of the table by the known modules",
     "table/modularity_signed": "signed modularity of the table",

@@ -11,7 +11,7 @@ import placecell
 from placecell.cli import call
 from placecell.errors import InputError
 from placecell.store import load_store
-from placecell.study.extend import Tuning, _tune, extend, unused_entries
+from placecell.study.new_rows import Tuning, _tune, extend, unused_entries
 from placecell.tasks.latin_orders.task import SIDE
 from placecell.train import load_model, make_task
 
