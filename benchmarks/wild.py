@@ -5,6 +5,7 @@ tables and patch embeddings are as large as in the original) without trained wei
 by `placecell.doctor` on random tokens or noise images.
 
     python benchmarks/wild.py            # about two minutes on one core
+    python benchmarks/wild.py timm Swin  # only models whose names have one of these words anew
 """
 
 from __future__ import annotations
@@ -198,12 +199,14 @@ def main() -> None:
         print(f"{name}: {len(report.tables)} tables, {time.perf_counter() - start:.1f} s")
         for line in lines_of(name, report):
             print("   ", line)
-    if not wanted:
-        versions = f"transformers {transformers.__version__}, timm {timm.__version__}, "
-        versions += f"torch {torch.__version__.split('+')[0]}"
-        PAGE.write_text(page(lines, versions))
-        data = [{k: v for k, v in line.items() if k != "logits"} for line in lines]
-        DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    anew = {line["model"] for line in lines}
+    kept = [line for line in json.loads(DATA.read_text()) if line["model"] not in anew]
+    order = list(MODELS)
+    lines = sorted(lines + kept, key=lambda line: order.index(line["model"]))
+    versions = f"transformers {transformers.__version__}, timm {timm.__version__}, "
+    versions += f"torch {torch.__version__.split('+')[0]}"
+    PAGE.write_text(page(lines, versions))
+    DATA.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n")
     del library
 
 

@@ -16,19 +16,20 @@ class Wild:
     model : str
     table : str
     kind : str
-    sigma, beside, rho : float
-        As in `AsBuilt`; None where it does not exist.
     state : str
         "trainable", "fixed", "zero" or "zero and frozen".
+    sigma, beside, rho, logits : float
+        As in `AsBuilt`; None where it does not exist.
     """
 
     model: str
     table: str
     kind: str
+    state: str
     sigma: float
     beside: float
     rho: float
-    state: str
+    logits: float | None
 
 
 def wild() -> tuple[Wild, ...]:
