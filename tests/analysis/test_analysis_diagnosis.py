@@ -10,6 +10,7 @@ import pytest
 
 from placecell.analysis import Numbers, diagnose, map_consistency
 from placecell.analysis.diagnosis import (
+    BEHIND,
     BETTER,
     CONSISTENT,
     FLAT,
@@ -17,6 +18,8 @@ from placecell.analysis.diagnosis import (
     GAP_ERROR,
     MOVED,
     NEARLY,
+    SHORT_PASSES,
+    SHORT_STEPS,
     TINY_GRADIENT,
 )
 
@@ -62,12 +65,32 @@ NEAR = 1e-6
         (replace(ERROR, train=GAP_ERROR * 0.32 - NEAR, moved=0.0), "memorising"),
         (replace(ERROR, train=GAP_ERROR * 0.32 + NEAR, moved=0.0), "learned"),
         (replace(ERROR, loss=[1.0, 0.6, 0.5, 0.4]), "not converged"),
-        (replace(ERROR, mean=0.32 / (1 - BETTER) - NEAR), "no better than the mean"),
-        (replace(ERROR, mean=0.32 / (1 - BETTER) + NEAR), "learned"),
-        (replace(ERROR, learned=None, mean=0.31), "no better than the mean"),
-        (replace(ERROR, train=0.1, mean=0.31), "overfitting"),
-        (replace(WELL, mean=0.97 / (1 + BETTER) + NEAR), "no better than the mean"),
-        (replace(WELL, mean=0.97 / (1 + BETTER) - NEAR), "learned"),
+        (replace(ERROR, chance=0.32 / (1 - BETTER) - NEAR), "no better than chance"),
+        (replace(ERROR, chance=0.32 / (1 - BETTER) + NEAR), "learned"),
+        (replace(ERROR, learned=None, chance=0.31), "no better than chance"),
+        (replace(ERROR, train=0.1, chance=0.31), "overfitting"),
+        (replace(WELL, chance=0.97 / (1 + BETTER) + NEAR), "no better than chance"),
+        (replace(WELL, chance=0.97 / (1 + BETTER) - NEAR), "learned"),
+        (replace(STUCK, steps=SHORT_STEPS - 1), "too short to tell"),
+        (replace(STUCK, steps=SHORT_STEPS), "stalling"),
+        (replace(STUCK, steps=SHORT_STEPS + 99, warmup=100), "too short to tell"),
+        (replace(STUCK, passes=SHORT_PASSES - NEAR), "too short to tell"),
+        (replace(STUCK, passes=SHORT_PASSES), "stalling"),
+        (replace(WELL, steps=50), "learned"),
+        (replace(ERROR, learned=None, steps=50), "too short to tell"),
+        (replace(ERROR, steps=50, chance=1.0, simpler={"linear": 0.25}), "learned"),
+        (replace(ERROR, steps=50, chance=1.0, simpler={"linear": 0.2}), "too short to tell"),
+        (
+            replace(ERROR, chance=1.0, simpler={"linear": 1 - 0.68 / (BEHIND + NEAR)}),
+            "learned",
+        ),
+        (
+            replace(ERROR, chance=1.0, simpler={"linear": 1 - 0.68 / (BEHIND - NEAR)}),
+            "behind a simpler method",
+        ),
+        (replace(ERROR, simpler={"linear": 0.32 * (BEHIND - NEAR)}), "behind a simpler method"),
+        (replace(WELL, chance=0.25, test=0.92, simpler={"n": 0.99}), "learned"),
+        (replace(WELL, chance=0.25, test=0.91, simpler={"n": 0.99}), "behind a simpler method"),
         (replace(WELL, steps=100, warmup=100), "warm-up not over"),
         (replace(WELL, steps=101, warmup=100), "learned"),
         (replace(WELL, steps=0, warmup=0), "learned"),
@@ -115,21 +138,45 @@ def test_a_run_shorter_than_its_warm_up_is_told_both_options() -> None:
     ],
 )
 def test_what_to_try_against_the_mean_hangs_on_the_table(moved: float, advice: str) -> None:
-    verdict = diagnose(replace(ERROR, mean=0.3, moved=moved))
-    assert verdict.advice == f"another --lr, more --steps, or {advice}."
-    assert "guessing the mean has 0.300" in verdict.seen
+    verdict = diagnose(replace(ERROR, chance=0.3, moved=moved))
+    assert verdict.advice == f"more --steps, another --lr, or {advice}."
+    assert "guessing has 0.300" in verdict.seen
 
 
 def test_a_simpler_method_that_does_better_is_named() -> None:
-    simpler = {"mean": 1.0, "ridge": 0.29, "linear": 0.25}
+    simpler = {"mean": 1.0, "ridge": 0.31, "linear": 0.30}
     verdict = diagnose(replace(ERROR, simpler=simpler))
     assert verdict.healthy
-    assert verdict.seen.endswith("no sign of trouble, but linear does better (0.250).")
+    assert verdict.seen.endswith("no sign of trouble, but linear does better (0.300).")
     assert diagnose(replace(ERROR, simpler={"ridge": 0.33})).seen.endswith("no sign of trouble.")
     assert diagnose(replace(WELL, simpler={"ridge": 0.98, "other": 0.5})).seen.endswith(
         "ridge does better (0.980)."
     )
     assert diagnose(replace(WELL, simpler={"ridge": 0.96})).seen.endswith("no sign of trouble.")
+
+
+def test_far_above_a_simpler_method_is_no_success() -> None:
+    """The case that was called learned: an error of 0.898, where guessing has 1."""
+    run = replace(ERROR, learned=None, train=0.9, test=0.898, loss=[1.6, 0.92, 0.91, 0.90])
+    verdict = diagnose(replace(run, steps=1500, chance=1.0, simpler={"linear Gaussian": 0.43}))
+    assert verdict.name == "behind a simpler method"
+    assert "guessing has 1.000; linear Gaussian has 0.430" in verdict.seen
+    assert verdict.advice.startswith("more --steps")
+    short = diagnose(replace(run, steps=50, passes=0.1, chance=1.0))
+    assert short.name == "too short to tell"
+    assert short.seen.startswith("50 steps went over the training set 0.1 times;")
+    assert short.advice == "more --steps, before anything else."
+
+
+def test_a_loss_that_ends_with_its_learning_rate_is_not_stalling() -> None:
+    falling_first = replace(
+        STUCK, steps=1000, loss=[1.0, 0.99, 0.95, 0.91, 0.88, 0.87, 0.87], gradient=[0.01] * 6
+    )
+    assert diagnose(falling_first).name == "stalling"
+    decayed = diagnose(replace(falling_first, decays=True))
+    assert decayed.name == "not converged"
+    assert "as the learning rate went to 0" in decayed.seen
+    assert decayed.advice.startswith("more --steps")
 
 
 def test_advice_names_no_option_that_a_task_may_lack() -> None:

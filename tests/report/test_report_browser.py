@@ -46,11 +46,63 @@ def test_it_draws_without_a_complaint_or_a_request(opened: Any) -> None:
     assert opened.page.title() == "Latin square: what the positions learned"
 
 
-def test_figures_off_screen_wait(tab: New, page_file: Path) -> None:
+UNDRAWN = "document.querySelectorAll('.plot:not(.js-plotly-plot)').length"
+NEVER_IDLE = "window.requestIdleCallback = () => 0"
+
+
+def test_figures_below_the_fold_are_drawn_without_scrolling(tab: New, page_file: Path) -> None:
     one = tab(viewport={"width": 1000, "height": 500})
+    one.open(page_file)
+    one.until(f"{UNDRAWN} === 0")
+    assert one.page.evaluate("scrollY") == 0
+    assert one.errors == []
+
+
+def test_figures_off_screen_wait_while_there_is_other_work(tab: New, page_file: Path) -> None:
+    one = tab(viewport={"width": 1000, "height": 500})
+    one.page.add_init_script(NEVER_IDLE)
     one.open(page_file)
     one.page.wait_for_selector("#headline-plot.js-plotly-plot")
     assert one.page.locator("#agreement-plot.js-plotly-plot").count() == 0
+
+
+def test_on_paper_every_figure_is_there_in_light_colours(tab: New, page_file: Path) -> None:
+    one = tab(viewport={"width": 1000, "height": 500}, color_scheme="dark")
+    one.page.add_init_script(NEVER_IDLE)
+    page = one.open(page_file)
+    page.wait_for_selector("#headline-plot.js-plotly-plot")
+    dark = plotted(page, "headline-plot", "layout")["font"]["color"]
+    assert page.evaluate(UNDRAWN) > 0
+    page.emulate_media(media="print")
+    one.until(f"{UNDRAWN} === 0")
+    light = plotted(page, "headline-plot", "layout")["font"]["color"]
+    assert (dark, light) == ("#e4e9ed", "#22303c")
+    page.emulate_media(media="screen")
+    page.wait_for_timeout(100)
+    assert plotted(page, "headline-plot", "layout")["font"]["color"] == dark
+    assert one.errors == []
+
+
+def test_the_first_figure_comes_before_the_settings(opened: Any) -> None:
+    settings = opened.page.locator("details.settings")
+    assert settings.get_attribute("open") is None
+    assert settings.locator("dt").count() > 5
+    assert opened.page.evaluate("document.getElementById('headline').offsetTop < innerHeight")
+
+
+def test_a_table_that_goes_on_to_the_right_says_so(tab: New, page_file: Path) -> None:
+    one = tab(viewport={"width": 360, "height": 700}, has_touch=True)
+    page = one.open(page_file)
+    box = page.locator("#diagnosis .scroll")
+    hint = page.locator("#diagnosis .hint")
+    hint.wait_for()
+    assert "scroll" in hint.inner_text()
+    assert "more" in box.get_attribute("class").split()
+    box.evaluate("(box) => { box.scrollLeft = box.scrollWidth; }")
+    one.until("!document.querySelector('#diagnosis .scroll').classList.contains('more')")
+    wide = tab(viewport={"width": 1600, "height": 900})
+    wide.open(page_file)
+    assert not wide.page.locator("#diagnosis .hint").is_visible()
 
 
 def test_the_slider_shows_the_table_at_other_steps(opened: Any, page: Page) -> None:
@@ -138,6 +190,12 @@ def test_training_by_metric_and_configuration(opened: Any, page: Page) -> None:
     one = plotted(tab, "training-plot")
     assert 0 < len(one) < len(everything)
     assert {t["name"] for t in one} == {"learnable σ=2.0"}
+    assert len(one) == 3  # a band and the mean on test, and the mean on training
+    assert sum(v is None for t in one for v in t["y"]) == 0
+    tab.locator("#training-lines").select_option("seed")
+    seeds = plotted(tab, "training-plot")
+    assert [t["y"].count(None) for t in seeds] == [1, 1]  # a gap between two seeds
+    tab.locator("#training-lines").select_option("mean")
     said = tab.locator("#training-says").inner_text()
     tab.locator("#training-metric").select_option("loss")
     assert plotted(tab, "training-plot")[0]["y"] != one[0]["y"]
@@ -166,7 +224,7 @@ def test_the_legend_hides_and_shows_by_keyboard(opened: Any) -> None:
     key.focus()
     tab.keyboard.press("Enter")
     assert key.get_attribute("aria-pressed") == "false"
-    assert len(plotted(tab, "training-plot")) == before - 2
+    assert len(plotted(tab, "training-plot")) == before - 3  # its band and two lines
     tab.keyboard.press("Enter")
     assert len(plotted(tab, "training-plot")) == before
 

@@ -585,6 +585,34 @@ def test_outcomes_of_a_sweep_are_results_too(store: Path) -> None:
             placecell.report(bad)
 
 
+def test_training_curves_are_means_with_bands_over_seeds(page: Page) -> None:
+    panel = page.panels["training"]
+    columns = panel.columns
+    for trace in panel.traces:
+        rows = trace.get("rows", range(*trace.get("span", (0, 0))))
+        seeds = {columns["seed"][row] for row in rows}
+        assert seeds == ({0, 1} if trace["of"] == "seed" else {"mean"})
+    band = next(t for t in panel.traces if t["kind"] == "band" and t["metric"] == "loss")
+    for row in band["rows"]:
+        same = [
+            value
+            for value, *key in zip(
+                columns["value"],
+                columns["metric"],
+                columns["configuration"],
+                columns["split"],
+                columns["step"],
+                columns["seed"],
+                strict=True,
+            )
+            if key[:4] == ["loss", band["name"], "test", columns["step"][row]] and key[4] != "mean"
+        ]
+        assert len(same) == 2
+        assert (columns["low"][row], columns["high"][row]) == (min(same), max(same))
+        assert columns["value"][row] == pytest.approx(sum(same) / 2, rel=1e-6)
+    assert panels.BANDS in panel.sentence
+
+
 def test_figures_in_a_notebook(page: Page) -> None:
     figure = page.figure("headline")
     learnable = next(t for t in figure.data if t.name == "learnable")

@@ -22,8 +22,15 @@ GAP_ERROR = 0.5
 MOVED = 0.25
 # A training score from which the training set counts as learned, a few wrong samples aside.
 NEARLY = 0.98
-# A test score must beat that of guessing the mean by this fraction of it to count as better.
+# A test score must beat chance by this fraction of it to count as better.
 BETTER = 0.02
+# A model that gains less over chance than this fraction of what the best simpler method gains is
+# behind that method.
+BEHIND = 0.9
+# A run is too short to tell with fewer steps than this after the warm-up, ...
+SHORT_STEPS = 200
+# ... or with fewer passes over the training set than this.
+SHORT_PASSES = 1.0
 # A loss that fell by less than this fraction of its start in the second half of the run is flat.
 FLAT = 0.05
 # The gradient into the table is tiny if its ratio to the loss is below this.
@@ -63,10 +70,14 @@ class Numbers:
         Number of training steps.
     warmup : int
         Number of steps over which the learning rate was set to rise.
-    mean : float
-        The test headline of guessing the mean.
+    chance : float
+        The test headline of a guess that ignores the input: the mean, or the commonest class.
     simpler : mapping of str to float
         The test headline of simpler methods, by name.
+    passes : float
+        How often training went over the training set.
+    decays : bool
+        Whether the learning rate fell to 0 at the end. The loss then stops falling in any case.
     """
 
     status: str
@@ -81,8 +92,10 @@ class Numbers:
     seeds: int = 1
     steps: int = 0
     warmup: int = 0
-    mean: float = math.nan
+    chance: float = math.nan
     simpler: Mapping[str, float] = field(default_factory=dict)
+    passes: float = math.nan
+    decays: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,11 +170,11 @@ def diagnose(numbers: Numbers) -> Diagnosis:
         )
         return Diagnosis("warm-up not over", seen, "more --steps, or a shorter --warmup.")
     learned = n.learned or (n.up and n.train >= NEARLY)
-    if not learned and (unfinished := _stalling(n) or _not_converged(n)):
+    if not learned and (unfinished := _too_short(n) or _stalling(n) or _not_converged(n)):
         return unfinished
     poor = _gap(n)
-    if not poor and (nothing := _no_better(n)):
-        return nothing
+    if not poor and (weak := _no_better(n) or _behind(n)):
+        return weak
     if poor and n.moved < MOVED:
         return Diagnosis(
             "memorising",
@@ -210,22 +223,43 @@ def map_consistency(maps: Sequence[ArrayLike]) -> Array:
     return mean
 
 
-def _fall(n: Numbers) -> float:
-    """Fall of the training loss in the second half of the run, relative to its first value.
+def _fall(n: Numbers, part: int = 2) -> float:
+    """Fall of the training loss since the given part of the run, relative to its first value.
 
-    NaN if there are too few evaluations to know.
+    `part` is 2 for the second half, 3 for the last two thirds. NaN if there are too few evaluations
+    to know.
     """
     if len(n.loss) < 3 or not n.loss[0] > 0:
         return math.nan
-    return (n.loss[len(n.loss) // 2] - n.loss[-1]) / n.loss[0]
+    return (n.loss[len(n.loss) // part] - n.loss[-1]) / n.loss[0]
+
+
+def _too_short(n: Numbers) -> Diagnosis | None:
+    """So few steps or samples that a poor result says nothing about the settings.
+
+    A run that already does about as well as the best simpler method was long enough.
+    """
+    steps = n.steps - n.warmup
+    few_steps = n.steps > 0 and steps < SHORT_STEPS
+    if not (few_steps or n.passes < SHORT_PASSES) or _share(n) >= BEHIND:
+        return None
+    amount = f"{n.steps} steps"
+    if n.warmup:
+        amount += f", {n.warmup} of them warm-up,"
+    if not math.isnan(n.passes):
+        amount += f" went over the training set {n.passes:.2g} times"
+    seen = f"{amount}; training {n.train:.3f}, test {n.test:.3f}{_compared(n)}."
+    return Diagnosis("too short to tell", seen, "more --steps, before anything else.")
 
 
 def _stalling(n: Numbers) -> Diagnosis | None:
-    """The loss is flat in the second half of the run and the table gets little gradient.
+    """The loss is flat and the table gets little gradient.
 
-    A run that learned something before its loss became flat is not stalling.
+    A run that learned something before its loss became flat is not stalling. A learning rate that
+    falls to 0 flattens any loss at the end, so then the last two thirds of the run are compared.
     """
-    if math.isnan(n.moved) or not _fall(n) < FLAT or not n.loss[-1] > (1 - 4 * FLAT) * n.loss[0]:
+    fall = _fall(n, 3 if n.decays else 2)
+    if math.isnan(n.moved) or not fall < FLAT or not n.loss[-1] > (1 - 4 * FLAT) * n.loss[0]:
         return None
     ratio = math.nan  # of the gradient into the table to the loss
     if n.gradient:
@@ -239,8 +273,9 @@ def _stalling(n: Numbers) -> Diagnosis | None:
     seen = f"the loss stayed at {n.loss[-1]:.3f} (it began at {n.loss[0]:.3f}) and {gradient}"
     if n.moved < MOVED:  # a small table would soon move relative to its norm; this one is too large
         seen = f"{seen}; the table moved by {n.moved:.0%} of its norm."
-        return Diagnosis("stalling", seen, "a larger --lr; then a smaller --sigma.")
-    advice = "a larger --sigma, a larger --pe-lr, or another --optimizer."
+        advice = "more --steps; then a larger --lr; then a smaller --sigma."
+        return Diagnosis("stalling", seen, advice)
+    advice = "more --steps; then a larger --sigma, a larger --pe-lr, or another --optimizer."
     return Diagnosis("stalling", f"{seen}: nothing tells the tokens apart.", advice)
 
 
@@ -267,28 +302,71 @@ def _not_converged(n: Numbers) -> Diagnosis | None:
         return Diagnosis("not converged", seen, "more --steps, or a smaller --eval-every.")
     seen = f"training {n.train:.3f} at the end, and the loss no longer falls."
     advice = "another --lr, a wider model, or an encoding that can express the relation."
+    if n.decays:
+        seen = (
+            f"training {n.train:.3f} at the end; the loss stopped falling as the learning rate "
+            "went to 0."
+        )
+        advice = f"more --steps; then {advice}"
     return Diagnosis("not converged", seen, advice)
 
 
 def _no_better(n: Numbers) -> Diagnosis | None:
-    """Nothing useful was learned: the test headline is about that of guessing the mean."""
-    gain = n.test - n.mean if n.up else n.mean - n.test
-    if not gain < BETTER * abs(n.mean):
+    """Nothing useful was learned: the test headline is about that of guessing."""
+    gain = n.test - n.chance if n.up else n.chance - n.test
+    if not gain < BETTER * abs(n.chance):
         return None
     last = "another --sigma"
     if math.isnan(n.moved):
         last = "an encoding that tells the tokens apart"
     elif n.moved < MOVED:
         last = "a smaller --sigma"
-    seen = f"training {n.train:.3f}, test {n.test:.3f}, and guessing the mean has {n.mean:.3f}."
-    return Diagnosis("no better than the mean", seen, f"another --lr, more --steps, or {last}.")
+    seen = f"training {n.train:.3f}, test {n.test:.3f}{_compared(n)}."
+    return Diagnosis("no better than chance", seen, f"more --steps, another --lr, or {last}.")
+
+
+def _behind(n: Numbers) -> Diagnosis | None:
+    """A simpler method does clearly better on the same data."""
+    if not _share(n) < BEHIND:
+        return None
+    seen = f"training {n.train:.3f}, test {n.test:.3f}{_compared(n)}."
+    advice = "more --steps; then another --lr or --sigma."
+    return Diagnosis("behind a simpler method", seen, advice)
+
+
+def _best_simpler(n: Numbers) -> tuple[str, float]:
+    """The best of the simpler methods and its headline; NaN without any."""
+    if not n.simpler:
+        return "", math.nan
+    return (max if n.up else min)(n.simpler.items(), key=lambda item: item[1])
+
+
+def _share(n: Numbers) -> float:
+    """What the model gains over chance, as a fraction of what the best simpler method gains.
+
+    Without chance, the ratio of the two headlines. NaN without simpler methods, or if they gain
+    nothing.
+    """
+    _, best = _best_simpler(n)
+    if math.isnan(n.chance):
+        below, above = (n.test, best) if n.up else (best, n.test)
+    else:
+        below, above = n.test - n.chance, best - n.chance
+        if (above <= 0) if n.up else (above >= 0):
+            return math.nan
+    return below / above if above else math.nan
+
+
+def _compared(n: Numbers) -> str:
+    """Chance and the best simpler method in words, as far as they are known."""
+    name, best = _best_simpler(n)
+    words = "" if math.isnan(n.chance) else f", and guessing has {n.chance:.3f}"
+    return words + ("" if math.isnan(best) else f"; {name} has {best:.3f}")
 
 
 def _unbeaten(n: Numbers) -> str:
     """Name the best of the simpler methods if it does better than the model."""
-    if not n.simpler:
-        return ""
-    name, score = (max if n.up else min)(n.simpler.items(), key=lambda item: item[1])
+    name, score = _best_simpler(n)
     better = score > n.test if n.up else score < n.test
     return f", but {name} does better ({score:.3f})" if better else ""
 

@@ -67,15 +67,18 @@ def write(args: argparse.Namespace, options: dict[str, Any]) -> int:
     runs = Store(args.folder).run_set()
     page = build_page(runs, known=known_measures(args.folder), on_run=on_run, **options)
     path: Path = page.write(args.out or args.folder / "report.html")
+    unreadable = dict(runs.unreadable if page.summary is None else page.summary.left_out)
     if args.json:
         content = {
             "report": str(path.resolve()),
             "runs": len(runs.results),
-            "unreadable": dict(runs.unreadable),
+            "unreadable": unreadable,
             "bytes": path.stat().st_size,
         }
         print_json(content)
     else:
+        for reason in unreadable.values():
+            print(f"placecell: left out: {reason}", file=sys.stderr)
         print(path.resolve())
     return DONE
 

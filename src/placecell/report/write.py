@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placecell.errors import InputError
-from placecell.store import Table, files, load_store
+from placecell.store import Store, Table, files
 from placecell.study import findings as study
 from placecell.study.findings import Findings
 from placecell.study.kernel_table import as_text, kernel_table
@@ -193,7 +193,8 @@ def paper_figures(folder: Path, out: Path, to: str) -> list[Path]:
 
     from placecell.report.figures import paper
 
-    summary = measure(load_store(folder), str(folder), known=known_measures(folder))
+    runs, known = Store(folder).run_set(), known_measures(folder)
+    summary = measure(runs.results, runs.where, known=known, left_out=runs.unreadable)
     files.make_folder(out)
     paths = []
     for name, figure in paper.paper_panels(summary).items():

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from placecell import analysis, tasks
+from placecell import analysis
 from placecell.analysis import Diagnosis, Numbers, map_consistency
 from placecell.analysis.diagnosis import MOVED
+from placecell.config import RunConfig
 from placecell.config.labels import label, varying
 from placecell.errors import InputError
 from placecell.store import RunSet, Store, Table
 from placecell.store.runs import ENDED, RunResult, load_result
 from placecell.study.records import RunSummary, more_is_better
-from placecell.study.summary import error_of_mean, map_sample, read_run, table_moved
+from placecell.study.summary import chance, map_sample, passes, read_run, table_moved
+from placecell.tasks.base import Examples, Task
+from placecell.tasks.optional import HasBaselineScores
 from placecell.train.run import load_model, load_snapshots, make_task
 
 if TYPE_CHECKING:
@@ -146,8 +150,9 @@ def diagnose_summary(
                 moved=run.values.get("table/moved", math.nan),
                 consistency=run.values.get("attention/consistency", math.nan),
                 seeds=seeds[run.label],
-                mean=run.values.get("error_of_mean", math.nan),
+                chance=run.values.get("chance", math.nan),
                 simpler=simpler,
+                passes=run.values.get("passes", math.nan),
             )
         )
         for run in runs
@@ -174,8 +179,8 @@ def diagnose_results(
 ) -> list[tuple[str, Diagnosis]]:
     """Diagnose the runs of a sweep.
 
-    Slow measurements are made only where they can change the diagnosis: the error of the mean if
-    nothing else is wrong, and agreement of attention over seeds if a table moved.
+    Slow measurements are made only where they can change the diagnosis: chance and simpler methods
+    if nothing else is wrong, and agreement of attention over seeds if a table moved.
 
     Parameters
     ----------
@@ -190,18 +195,21 @@ def diagnose_results(
         Label and diagnosis of each run.
     """
     labels, distances = [label(r.config, keys) for r in results], [_moved(r) for r in results]
-    diagnoses = [
-        analysis.diagnose(numbers(r, moved=distance))
-        for r, distance in zip(results, distances, strict=True)
-    ]
-    guesses: dict[Any, float] = {}
-    for i, result in enumerate(results):
-        if diagnoses[i].healthy:
-            if result.config.data not in guesses:
-                guesses[result.config.data] = error_of_mean(make_task(result.config))
-            diagnoses[i] = analysis.diagnose(
-                numbers(result, moved=distances[i], mean=guesses[result.config.data])
-            )
+    of_data: dict[Any, _Yardsticks] = {}
+    for result in results:
+        of_data.setdefault(result.config.data, _Yardsticks(result.config))
+    known: list[dict[str, Any]] = []
+    diagnoses = []
+    for result, distance in zip(results, distances, strict=True):
+        yardsticks = of_data[result.config.data]
+        known.append({"task": yardsticks.task, "moved": distance})
+        if result.status == "done":
+            known[-1]["passes"] = passes(result, len(yardsticks.splits["train"]))
+        first = analysis.diagnose(numbers(result, **known[-1]))
+        if first.healthy or first.name == "too short to tell":
+            known[-1] |= {"chance": yardsticks.chance, "simpler": yardsticks.simpler}
+            first = analysis.diagnose(numbers(result, **known[-1]))
+        diagnoses.append(first)
     for name in dict.fromkeys(labels):
         same = [i for i, one in enumerate(labels) if one == name and results[i].status == "done"]
         unclear = [
@@ -211,7 +219,7 @@ def diagnose_results(
         ]
         if len(same) < 2 or not unclear:
             continue
-        task = make_task(results[same[0]].config)
+        task = of_data[results[same[0]].config.data].task
         sample = map_sample(task)
         maps = [
             one
@@ -220,11 +228,32 @@ def diagnose_results(
         ]
         agreed = dict(zip(same, map_consistency(maps), strict=True))
         for i in unclear:
-            more = numbers(
-                results[i], moved=distances[i], consistency=float(agreed[i]), seeds=len(same)
-            )
-            diagnoses[i] = analysis.diagnose(more)
+            more = known[i] | {"consistency": float(agreed[i]), "seeds": len(same)}
+            diagnoses[i] = analysis.diagnose(numbers(results[i], **more))
     return list(zip(labels, diagnoses, strict=True))
+
+
+class _Yardsticks:
+    """What runs on the same data are compared with; each is computed when it is first needed."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self.config = config
+
+    @cached_property
+    def task(self) -> Task:
+        return make_task(self.config)
+
+    @cached_property
+    def splits(self) -> dict[str, Examples]:
+        return self.task.splits()
+
+    @cached_property
+    def chance(self) -> float:
+        return chance(self.task, self.splits)
+
+    @cached_property
+    def simpler(self) -> Mapping[str, float]:
+        return self.task.baseline_scores() if isinstance(self.task, HasBaselineScores) else {}
 
 
 def lines(diagnoses: Sequence[tuple[str, Diagnosis]]) -> list[str]:
@@ -256,8 +285,10 @@ def numbers(
     moved: float = math.nan,
     consistency: float = math.nan,
     seeds: int = 1,
-    mean: float = math.nan,
+    chance: float = math.nan,
     simpler: Mapping[str, float] | None = None,
+    passes: float = math.nan,
+    task: Task | None = None,
 ) -> Numbers:
     """Collect the numbers of a run that a diagnosis is made from.
 
@@ -271,16 +302,20 @@ def numbers(
         How far its attention agrees with that of the other seeds.
     seeds : int
         Number of runs that share its configuration.
-    mean : float
-        Test error of predicting the mean of the training targets.
+    chance : float
+        Test headline of a guess that ignores the input.
     simpler : mapping, optional
         Test headlines of simpler methods on the same data, by name.
+    passes : float
+        How often training went over the training set.
+    task : Task, optional
+        The run's task; None makes it.
 
     Returns
     -------
     Numbers
     """
-    task = tasks.load(result.config.task)(result.config.data)
+    task = task or make_task(result.config)
     train = result.final("train", task.headline)
     losses = {r.step: r.value for r in result.rows if (r.split, r.name) == ("train", "loss")}
     pulls = {
@@ -299,8 +334,10 @@ def numbers(
         seeds=seeds,
         steps=result.step,
         warmup=result.config.train.warmup,
-        mean=mean,
+        chance=chance,
         simpler=simpler or {},
+        passes=passes,
+        decays=result.config.train.schedule == "cosine",
     )
 
 

@@ -33,7 +33,8 @@ class Findings:
         Every run's measurements, with its table and attention maps.
     facts
         The sweep in plain values, as `summary.json` has them: the headline's name,
-        `configurations`, `baselines`, and under `sigma` what the curve over σ says.
+        `configurations`, `baselines`, and under `sigma` what the curve over σ says; `left_out`
+        names runs that could not be read, if there are any.
     """
 
     summary: Summary
@@ -103,7 +104,9 @@ def analyse(
         summary = summarise(runs, on_run=on_run)
     else:
         run_set = RunSet.of(runs)
-        summary = measure(run_set.results, run_set.where, on_run=on_run)
+        summary = measure(
+            run_set.results, run_set.where, left_out=run_set.unreadable, on_run=on_run
+        )
     return Findings(summary, sweep_facts(summary))
 
 
@@ -136,7 +139,8 @@ def sweep_facts(summary: Summary) -> dict[str, Any]:
         row |= {headline: interval.estimate, "low": interval.low, "high": interval.high}
         row |= {name: _mean(summary.values(label, name)) for name in (*groups, *summary.task.shown)}
         rows.append({name: value for name, value in row.items() if not _is_nan(value)})
-    return {
+    left_out = [{"run": run, "reason": reason} for run, reason in summary.left_out.items()]
+    return ({"left_out": left_out} if left_out else {}) | {
         "headline": headline,
         "configurations": rows,
         "sigma": _sigma_facts(summary, headline),
@@ -238,6 +242,9 @@ def _sentences(facts: dict[str, Any]) -> list[str]:
                     f"Rank correlation over σ of {name.split('/', 1)[1]} with the headline: "
                     f"{_number(rank['value'])} {between}."
                 )
+    if "left_out" in facts:
+        lines += ["", f"Left out, because they cannot be read ({len(facts['left_out'])}):"]
+        lines += [f"{one['run']}: {one['reason']}" for one in facts["left_out"]]
     rows = facts["configurations"]
     lost = [f"{row['label']} ({row['diverged']})" for row in rows if row["diverged"]]
     if lost:

@@ -223,7 +223,7 @@ def find_runs(paths: Sequence[Path]) -> list[RunResult]:
     finished: dict[str, RunResult] = {}
     for path in paths:
         one = (path / "status.json").exists()
-        for result in [load_result(path)] if one else Store(path).results():
+        for result in [load_result(path)] if one else Store(path).run_set().results:
             if result.status == "done" and result.config.donor is None:
                 finished[result.config.name] = result
     where = ", ".join(map(str, paths))

@@ -58,11 +58,24 @@ class RunSummary:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A sweep: its runs, what varies in it, and the task that they share."""
+    """A sweep: its runs, what varies in it, and the task that they share.
+
+    Attributes
+    ----------
+    task : Task
+        The task of all runs.
+    runs : list of RunSummary
+        The runs that were measured.
+    keys : list of str
+        The settings that labels name.
+    left_out : mapping of str to str
+        Name of each run that could not be read, to what is wrong with it.
+    """
 
     task: Task
     runs: list[RunSummary]
     keys: list[str]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def baselines(self) -> dict[str, dict[str, float]]:

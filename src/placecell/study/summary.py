@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from placecell import analysis
 from placecell.config import RunConfig
@@ -18,10 +19,10 @@ from placecell.encodings import SinusoidalPE
 from placecell.errors import InputError
 from placecell.model import Transformer
 from placecell.seeds import numpy_stream
-from placecell.store import load_store
+from placecell.store import Store
 from placecell.store.runs import RunResult
 from placecell.study.maps import mean_maps
-from placecell.study.records import Array, RunSummary, Summary, more_is_better
+from placecell.study.records import Array, RunSummary, Summary
 from placecell.tasks.base import Examples, Task, Truth
 from placecell.tasks.optional import HasMeasures, Learned
 from placecell.train.run import load_model, load_snapshots, make_model, make_task
@@ -48,7 +49,8 @@ def summarise(
     -------
     Summary
     """
-    return measure(load_store(folder), str(folder), on_run=on_run)
+    runs = Store(Path(folder)).run_set()
+    return measure(runs.results, runs.where, left_out=runs.unreadable, on_run=on_run)
 
 
 def measure(
@@ -58,6 +60,7 @@ def measure(
     known: Mapping[str, Mapping[str, float]] | None = None,
     seen: dict[str, RunSummary] | None = None,
     keys: list[str] | None = None,
+    left_out: Mapping[str, str] | None = None,
     on_run: Callable[[int, int], None] = lambda done, total: None,
 ) -> Summary:
     """Measure the finished ones among runs of one task.
@@ -76,6 +79,8 @@ def measure(
         What was measured before, by run; new measurements are added to it.
     keys : list of str, optional
         The settings that labels name; None names those that vary.
+    left_out : mapping, optional
+        Name of each run that could not be read, to what is wrong with it.
     on_run : callable
         Called with the number of runs measured so far, and of all.
 
@@ -86,9 +91,7 @@ def measure(
     # transplants are compared by `placecell transplant`
     results = [r for r in results if r.status in ("done", "diverged") and r.config.donor is None]
     if not results:
-        raise InputError(
-            f"{where}: no run here is finished yet; `placecell sweep` goes on with them."
-        )
+        raise InputError(nothing_to_measure(where, left_out or {}))
     names = {r.config.task for r in results}
     if len(names) > 1:
         raise InputError(
@@ -103,17 +106,25 @@ def measure(
     truths = {data: task.truth() for data, task in shared.items()}
     samples: dict[Any, Examples] = {}
     guesses: dict[Any, float] = {}
-    known, seen = known or {}, {} if seen is None else seen
+    sizes: dict[Any, int] = {}  # of the training sets
+    known, seen, left_out = known or {}, {} if seen is None else seen, dict(left_out or {})
     for number, result in enumerate(results):
         on_run(number, len(results))
         name, data = result.config.name, result.config.data
         if name in seen and seen[name].result == result:
             continue
         if data not in samples:
-            samples[data], guesses[data] = map_sample(shared[data]), error_of_mean(shared[data])
-        one = read_run(result, shared[data], samples[data])
+            splits = shared[data].splits()
+            samples[data] = splits["test"].take(slice(0, MAP_SAMPLES))
+            guesses[data], sizes[data] = chance(shared[data], splits), len(splits["train"])
+        try:
+            one = read_run(result, shared[data], samples[data])
+        except InputError as error:  # its weights are not those of its settings
+            left_out[name] = str(error)
+            continue
         if math.isfinite(guesses[data]):
-            one.values["error_of_mean"] = guesses[data]
+            one.values["chance"] = guesses[data]
+        one.values["passes"] = passes(result, sizes[data])
         if name in known:
             one.values.update(known[name])
             _measure_task(one, shared[data], tables=False)
@@ -123,6 +134,9 @@ def measure(
                 _measure_table(one, shared[data], truth)
             _measure_task(one, shared[data])
         seen[name] = one
+    results = [r for r in results if r.config.name not in left_out]
+    if not results:
+        raise InputError(nothing_to_measure(where, left_out))
     runs = [replace(seen[r.config.name], label=label(r.config, keys)) for r in results]
     for one in runs:
         data = one.result.config.data
@@ -132,7 +146,28 @@ def measure(
             _measure_attention(one, truth, reference)
     _measure_consistency(runs)
     on_run(len(results), len(results))
-    return Summary(shared[results[0].config.data], runs, keys)
+    return Summary(shared[results[0].config.data], runs, keys, left_out)
+
+
+def nothing_to_measure(where: str, left_out: Mapping[str, str]) -> str:
+    """Say why there is nothing to measure.
+
+    Parameters
+    ----------
+    where : str
+        What messages call the runs.
+    left_out : mapping of str to str
+        Name of each run that could not be read, to what is wrong with it.
+
+    Returns
+    -------
+    str
+        One sentence.
+    """
+    if not left_out:
+        return f"{where}: no run here is finished yet; `placecell sweep` goes on with them."
+    first = next(iter(left_out.values()))
+    return f"{where}: no finished run here can be read ({len(left_out)} cannot); {first}"
 
 
 def _scores(result: RunResult, task: Task) -> dict[str, float]:
@@ -166,26 +201,51 @@ def map_sample(task: Task) -> Examples:
     return task.splits()["test"].take(slice(0, MAP_SAMPLES))
 
 
-def error_of_mean(task: Task) -> float:
-    """Return the test error of predicting the mean of the training targets everywhere.
+def passes(result: RunResult, samples: int) -> float:
+    """Return how often training went over the training set.
+
+    Parameters
+    ----------
+    result : RunResult
+        The run.
+    samples : int
+        Number of training samples.
+
+    Returns
+    -------
+    float
+    """
+    return result.step * result.config.train.batch_size / samples
+
+
+def chance(task: Task, splits: Mapping[str, Examples] | None = None) -> float:
+    """Return the test headline of a guess that ignores the input.
+
+    It is the mean of the training targets, or of classes the commonest.
 
     Parameters
     ----------
     task : Task
         The task.
+    splits : mapping, optional
+        Its data; None makes them.
 
     Returns
     -------
     float
-        NaN if the headline is not an error of single values.
+        NaN if outputs are neither single values nor classes.
     """
-    if more_is_better(task) or task.n_outputs != 1:
-        return math.nan
-    splits = task.splits()
-    mean = splits["train"].targets.mean()
-    return task.metrics(mean.expand_as(splits["test"].targets)[..., None], splits["test"])[
-        task.headline
-    ]
+    splits = splits or task.splits()
+    targets, test = splits["train"].targets, splits["test"]
+    if targets.is_floating_point():
+        if task.n_outputs != 1:
+            return math.nan
+        guess = targets.mean().expand_as(test.targets)[..., None]
+    else:
+        common = torch.bincount(targets.flatten(), minlength=task.n_outputs).argmax()
+        scores = F.one_hot(common, task.n_outputs).float()
+        guess = scores.expand(*test.targets.shape, task.n_outputs)
+    return task.metrics(guess, test)[task.headline]
 
 
 @torch.no_grad()

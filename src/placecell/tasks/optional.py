@@ -97,6 +97,20 @@ class HasNames(Protocol):
 
 
 @runtime_checkable
+class HasBaselineScores(Protocol):
+    """A task whose simpler methods can be scored in seconds, for the diagnosis of a single run."""
+
+    def baseline_scores(self) -> dict[str, float]:
+        """Score the simpler methods that take little time.
+
+        Returns
+        -------
+        dict of str to float
+            Name of the method to its test headline.
+        """
+
+
+@runtime_checkable
 class HasPicture(Protocol):
     """A task whose places can be drawn where they are."""
 

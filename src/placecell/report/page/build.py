@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,17 @@ def build_page(
     keys = varying([r.config for r in runs])
     summary = None
     if any(r.status in ("done", "diverged") for r in runs):
-        summary = measure(runs, store.where, known=known, seen=seen, keys=keys, on_run=on_run)
+        summary = measure(
+            runs,
+            store.where,
+            known=known,
+            seen=seen,
+            keys=keys,
+            left_out=store.unreadable,
+            on_run=on_run,
+        )
+        store = replace(store, unreadable=summary.left_out)
+        runs = [r for r in runs if r.config.name not in summary.left_out]
     labels = {r.config.name: label(r.config, keys) for r in runs}
     figures: dict[str, Panel] = {}
     shades: dict[str, str] = {}

@@ -6,6 +6,7 @@ data. The page's script and `plotly_figure` both turn a panel into a plotly figu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ from placecell.study.records import RunSummary, Summary
 RAMP = ("#12908e", "#3f7fc4", "#8a63b8", "#c94f7c", "#d9642c")
 OTHERS = ("#a98307", "#7c8894", "#4f9d5d", "#9b7653", "#b0709b", "#5d8a9b")
 DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px 2px")
+BANDS = "Lines are means over seeds; bands reach from the lowest seed to the highest, on test."
 MEASURES = {
     "table/procrustes": "Procrustes distance of the table to the true one",
     "table/relation": "correlation of the table with the true relation",
@@ -188,6 +190,9 @@ def training_panel(
 ) -> Panel:
     """Show headline, loss and gradient into the table over the steps.
 
+    Every configuration is shown by the mean over its seeds, with a band from the lowest seed to the
+    highest, or by a line for each seed.
+
     Parameters
     ----------
     results : sequence of (str, RunResult)
@@ -200,52 +205,68 @@ def training_panel(
     Returns
     -------
     Panel
-        One trace per metric, configuration and split.
+        Traces of means, bands and seeds per metric, configuration and split.
     """
     columns: dict[str, list[Any]] = {
-        k: [] for k in ("metric", "configuration", "split", "seed", "step", "value")
+        k: [] for k in ("metric", "configuration", "split", "seed", "step", "value", "low", "high")
     }
     traces: list[dict[str, Any]] = []
     metrics = [headline, *(["loss"] if headline != "loss" else []), "table_gradient"]
     for metric in metrics:
         for label in dict.fromkeys(label for label, _ in results):
             for split in ("train", "test"):
-                start = len(columns["value"])
-                for name, result in results:
-                    for r in result.rows if name == label else ():
-                        if (r.split, r.name) == (split, metric):
-                            _append(
-                                columns,
-                                metric,
-                                label,
-                                split,
-                                result.config.seed,
-                                r.step,
-                                float(r.value),
-                            )
-                if len(columns["value"]) > start:
-                    rows = [start, len(columns["value"])]
-                    shade = shades.get(label, OTHERS[0])
-                    traces.append(
-                        {
-                            "kind": "curve",
-                            "span": rows,
-                            "x": "step",
-                            "y": "value",
-                            "name": label,
-                            "color": shade,
-                            "metric": metric,
-                            "split": split,
-                        }
-                    )
+                common: dict[str, Any] = {
+                    "x": "step",
+                    "name": label,
+                    "color": shades.get(label, OTHERS[0]),
+                    "metric": metric,
+                    "split": split,
+                }
+                same = [result for name, result in results if name == label]
+                traces += _training_traces(columns, same, common)
     present = [m for m in metrics if any(t["metric"] == m for t in traces)]
     words = {m: {"table_gradient": "gradient into the table"}.get(m, m) for m in present}
-    said = {m: sentences.training(results, m, headline) for m in present}
+    several = max(Counter(label for label, _ in results).values()) > 1
+    said = {
+        m: sentences.training(results, m, headline) + (f" {BANDS}" if several else "")
+        for m in present
+    }
     first = said.get(headline, "Nothing has been evaluated yet.")
     axes = {"x": "training step", "y": words.get(headline, headline)}
     return Panel(
         "training", "Training", first, columns, traces, axes, {"metrics": words, "sentences": said}
     )
+
+
+def _training_traces(
+    columns: dict[str, list[Any]], results: Sequence[RunResult], common: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Append one configuration's rows of a metric and split to the columns; return their traces."""
+    metric, label, split = common["metric"], common["name"], common["split"]
+    start = len(columns["value"])
+    by_step: dict[int, list[float]] = {}
+    for result in results:
+        for row in result.rows:
+            if (row.split, row.name) == (split, metric):
+                value = float(row.value)
+                seed = result.config.seed
+                _append(columns, metric, label, split, seed, row.step, value, None, None)
+                by_step.setdefault(row.step, []).append(value)
+    middle = len(columns["value"])
+    if middle == start:
+        return []
+    for step in sorted(by_step):
+        values = by_step[step]
+        mean = float(np.mean(values))
+        _append(columns, metric, label, split, "mean", step, mean, min(values), max(values))
+    rows = list(range(middle, len(columns["value"])))
+    traces = [
+        {"kind": "curve", "span": [start, middle], "y": "value", "of": "seed"},
+        {"kind": "curve", "span": [middle, len(columns["value"])], "y": "value", "of": "mean"},
+    ]
+    if split == "test" and len(results) > 1:  # a second band would cover the first
+        traces.insert(0, {"kind": "band", "rows": rows, "of": "mean"})
+    return [{**common, **trace} for trace in traces]
 
 
 def agreement_panel(summary: Summary) -> Panel:
@@ -331,7 +352,7 @@ def plotly_figure(panel: Panel, metric: str | None = None) -> Any:
     measured = "measures" in panel.choices
     figure = go.Figure()
     for trace in panel.traces:
-        if trace.get("metric", metric) != metric:
+        if trace.get("metric", metric) != metric or trace.get("of", "mean") != "mean":
             continue
         rows = trace.get("rows", range(*trace.get("span", (0, 0))))
         x, y = trace["x"], trace.get("y")
@@ -348,7 +369,8 @@ def plotly_figure(panel: Panel, metric: str | None = None) -> Any:
                 "fill": "toself",
                 "mode": "lines",
                 "line": {"width": 0},
-                "fillcolor": "rgba(120,130,140,.2)",
+                "fillcolor": _faint(colour),
+                "showlegend": trace["color"] == "ink",
             }
             figure.add_scatter(x=taken(x) + taken(x)[::-1], y=high + low[::-1], **common, **band)
         elif trace["kind"] in ("curve", "line"):
@@ -424,6 +446,12 @@ def ramp(n: int) -> list[str]:
         Hexadecimal colours.
     """
     return [_between(place) for place in np.linspace(0, len(RAMP) - 1, n)]
+
+
+def _faint(colour: str) -> str:
+    """A colour that lets others through."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},.2)"
 
 
 def _between(place: float) -> str:

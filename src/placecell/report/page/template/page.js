@@ -111,7 +111,8 @@
     },
     training() {
       const panel = data.panels.training, metric = $("training-metric").value, label = $("training-label").value;
-      const chosen = panel.traces.filter((t) => t.metric === metric && (!label || t.name === label));
+      const lines = $("training-lines").value; // a mean with its band, or every seed
+      const chosen = panel.traces.filter((t) => t.metric === metric && t.of === lines && (!label || t.name === label));
       legend("training", unique(chosen.map((t) => t.name)).map((name) => [name, colour(chosen.find((t) => t.name === name).color)]));
       const traces = chosen.filter((t) => visible("training", t)).map((t) => trace(panel, t));
       const yaxis = { title: title("training-plot", panel.choices.metrics[metric]), type: $("training-log").checked ? "log" : "linear" };
@@ -250,7 +251,29 @@
     drawn.add(figure.id);
     FIGURES[figure.dataset.kind](figure.id);
   }
+  // a table that goes on to the right says so
+  function hints() {
+    document.querySelectorAll(".scroll").forEach((box) => {
+      const note = () => {
+        const wide = box.scrollWidth - box.clientWidth > 4;
+        box.classList.toggle("more", wide && box.scrollLeft < box.scrollWidth - box.clientWidth - 4);
+        box.previousElementSibling.hidden = !wide;
+      };
+      box.addEventListener("scroll", note, { passive: true });
+      new ResizeObserver(note).observe(box);
+    });
+  }
   const redraw = () => document.querySelectorAll("figure[data-kind]").forEach((figure) => drawn.has(figure.id) && draw(figure));
+  const waiting = () => [...document.querySelectorAll("figure[data-kind]")].filter((figure) => !drawn.has(figure.id));
+  const whenIdle = window.requestIdleCallback || ((work) => setTimeout(work, 200));
+  // what is below the fold is drawn one by one when there is nothing else to do, so that a picture of the whole page has it
+  const drawRest = () => whenIdle(() => {
+    const [next] = waiting();
+    if (!next) return;
+    watcher.unobserve(next);
+    draw(next);
+    drawRest();
+  }, { timeout: 2000 });
   const watcher = new IntersectionObserver((entries) => entries.forEach((e) => {
     if (e.isIntersecting) { watcher.unobserve(e.target); draw(e.target); }
   }), { rootMargin: "300px" });
@@ -316,6 +339,8 @@
       $("attention-layer").value = String(found.indexOf(Math.max(...found)));
     }
     document.querySelectorAll("figure[data-kind]").forEach((figure) => watcher.observe(figure));
+    drawRest();
+    hints();
     const at = $("tables-a-map");
     if (at) for (const side of ["a", "b"]) { // turning by hand, where a slider is not at hand
       const plot = $(`tables-${side}-map`);
@@ -360,6 +385,13 @@
     if (next) redraw();
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  // on paper every figure is there, in the colours and width of the paper
+  const onPaper = () => {
+    document.querySelectorAll("figure[data-kind]").forEach(draw);
+    document.querySelectorAll(".plot").forEach((plot) => plot.data && Plotly.Plots.resize(plot));
+  };
+  addEventListener("beforeprint", onPaper);
+  matchMedia("print").addEventListener("change", (e) => (e.matches ? onPaper() : redraw()));
 
   async function listen() { // a live page asks for news, and takes them in where it stands
     let version = data.version;
