@@ -157,7 +157,7 @@ def test_sweep_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:
     ]
     code, out, _ = outcome(capsys, *argv, "--seeds", "1", "--out", str(tmp_path))
     assert code == 0
-    assert "diagnosis: learnable (1 of 1) not converged" in out
+    assert "diagnosis: learnable (1 of 1) too short to tell" in out
     assert out.splitlines()[-1] == f"Next: placecell report {tmp_path}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import networkx as nx
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.transform import Rotation
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
 from placecell.analysis.statistics import Array, finite, permutation_p
@@ -302,7 +304,10 @@ def kmeans(table: ArrayLike, rng: np.random.Generator, most: int = MOST_CLUSTERS
     different = len(np.unique(np.round(unit, 9), axis=0))  # of a table of one column, two
     for k in range(2, max(2, min(most, len(rows) // 2, different)) + 1):
         seed = int(rng.integers(2**31))
-        labels = KMeans(k, n_init=KMEANS_STARTS, random_state=seed).fit_predict(unit)
+        with warnings.catch_warnings():
+            # fewer different rows than clusters: the silhouette then prefers a smaller k
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            labels = KMeans(k, n_init=KMEANS_STARTS, random_state=seed).fit_predict(unit)
         if len(np.unique(labels)) < 2:
             continue
         value = float(silhouette_score(unit, labels))

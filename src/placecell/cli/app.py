@@ -137,7 +137,8 @@ def _call(argv: Sequence[str]) -> int:
     command: Command | None = args.command
     its_parser = parsers[command.name] if command else parser
     if left and left[0].startswith("-"):
-        raise unknown("option", left[0].split("=")[0], its_parser.options())
+        option = left[0].split("=")[0]
+        raise misplaced(option, command) or unknown("option", option, its_parser.options())
     if left:
         raise InputError(f"{left[0]!r} is a word too many; see `{its_parser.prog} --help`.")
     if command is None:
@@ -147,6 +148,33 @@ def _call(argv: Sequence[str]) -> int:
         setattr(args, name, getattr(args, name, default))
     args.plugin = plugins
     return command.run(args)
+
+
+def misplaced(option: str, command: Command | None) -> InputError | None:
+    """Make an error for an option that other commands have.
+
+    Parameters
+    ----------
+    option : str
+        The option as it was written.
+    command : Command or None
+        The command it was given to.
+
+    Returns
+    -------
+    InputError or None
+        None if no command has it.
+    """
+    owners = []
+    for other in all_commands():
+        parser = Parser(prog=other.name, add_help=False)
+        other.add_options(parser)
+        if option in parser.options():
+            owners.append(f"`placecell {other.name}`")
+    if not owners:
+        return None
+    here = f", not of `placecell {command.name}`" if command else "; name the command first"
+    return InputError(f"{option} is an option of {' and '.join(owners)}{here}.")
 
 
 def _complain(text: str) -> None:

@@ -15,6 +15,7 @@ from placecell.config import Key, RunConfig, keys
 from placecell.config.presets import base_config
 from placecell.config.values import coerce
 from placecell.errors import InputError, unknown
+from placecell.registry import ENCODINGS
 
 if TYPE_CHECKING:
     from placecell.sweep.backends.base import MakeBackend
@@ -114,12 +115,14 @@ def add_configuration(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
         if name == "seed":  # stands among the options that every command has
             continue
         default = "" if key.value is None else f" (default: {key.value})"
+        names = ENCODINGS.names() if name == "encoding" else []
+        about = f"one of: {', '.join(names)}" if names else key.help
         groups[key.section].add_argument(
             f"--{name.replace('_', '-')}",
             dest=f"{KEY}{name}",
             metavar=metavar(key),
             default=argparse.SUPPRESS,
-            help=(key.help + default).replace("%", "%%"),
+            help=(about + default).replace("%", "%%"),
         )
 
 
@@ -216,6 +219,25 @@ def chosen(args: argparse.Namespace) -> dict[str, str]:
     """
     given = {n.removeprefix(KEY): text for n, text in vars(args).items() if n.startswith(KEY)}
     return given | ({} if args.seed is None else {"seed": args.seed})
+
+
+def refuse_lists(args: argparse.Namespace) -> None:
+    """Refuse a list of values in a command that trains one model.
+
+    Parameters
+    ----------
+    args : Namespace
+        The parsed arguments.
+    """
+    known = keys(starting_point(args)[0])
+    for name, text in chosen(args).items():
+        kinds = {known[name].type, *typing.get_args(known[name].type)} if name in known else {str}
+        several = "," in text and not kinds.isdisjoint({int, float, bool})
+        if several or (name == "encoding" and "," in text):
+            raise InputError(
+                f"--{name.replace('_', '-')} {text}: a list of values belongs to "
+                f"`placecell sweep`; `placecell run` trains one model."
+            )
 
 
 # ------------------------------------------------------------------ training

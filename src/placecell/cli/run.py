@@ -13,6 +13,7 @@ from placecell.cli.options import (
     add_checkpoint_seconds,
     checkpoint_seconds,
     chosen,
+    refuse_lists,
     starting_point,
 )
 from placecell.command import DONE, FAILED, INTERRUPTED, Command
@@ -31,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Train one model. Its folder is named by its settings: the same command continues an
     interrupted run and does nothing for a finished one."""
+    refuse_lists(args)
     config = starting_point(args)[0].override(chosen(args), "command line")
     setup_torch(args)
     from placecell import train

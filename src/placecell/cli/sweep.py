@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -156,7 +156,12 @@ def when_to_compile(args: argparse.Namespace) -> bool | Literal["auto"]:
     return modes[text]
 
 
-def print_end(outcomes: Outcomes, configs: Sequence[RunConfig], args: argparse.Namespace) -> int:
+def print_end(
+    outcomes: Outcomes,
+    configs: Sequence[RunConfig],
+    args: argparse.Namespace,
+    labels: Mapping[str, str] | None = None,
+) -> int:
     """Print how a sweep ended and, without --json, a diagnosis.
 
     Parameters
@@ -167,6 +172,8 @@ def print_end(outcomes: Outcomes, configs: Sequence[RunConfig], args: argparse.N
         All runs that were planned.
     args : Namespace
         The parsed arguments.
+    labels : mapping, optional
+        Name of a run to the group that the diagnosis counts it in; None groups by what varies.
 
     Returns
     -------
@@ -185,7 +192,8 @@ def print_end(outcomes: Outcomes, configs: Sequence[RunConfig], args: argparse.N
         from placecell.study.diagnosis import diagnose
 
         if counts.get("done") or counts.get("diverged"):
-            print(diagnose(outcomes, keys=varying(configs)))
+            diagnoses = diagnose(outcomes, keys=varying(configs))
+            print(diagnoses if labels is None else diagnoses.grouped(labels))
     if len(outcomes) < len(configs) or counts.get("interrupted"):
         print("placecell: interrupted; the same command goes on from here.", file=sys.stderr)
         return INTERRUPTED

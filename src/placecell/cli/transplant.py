@@ -47,8 +47,12 @@ def run(args: argparse.Namespace) -> int:
 
     planned = plan_transplant(base, args.small, args.large, seeds(args, plan))
     out = folder_of_runs(args)
-    for configs in (planned.donors, planned.receivers):
-        code = print_end(train_all(configs, out, args), configs, args)
+    groups = [
+        (planned.donors, {c.name: f"donors at σ={c.encoding.sigma}" for c in planned.donors}),
+        (planned.receivers, {c.name: name for arms in planned.arms for name, c in arms.items()}),
+    ]
+    for configs, labels in groups:
+        code = print_end(train_all(configs, out, args), configs, args, labels)
         if code != DONE:
             return code
     comparison = compare_transplants(out, planned.pairs, planned.arms)

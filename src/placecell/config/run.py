@@ -34,7 +34,12 @@ class EncodingConfig:
     """
 
     name: str = option("learnable", "positional encoding; `placecell list` shows all")
-    sigma: float | None = option(None, "standard deviation of the initial table", at_least=0)
+    sigma: float | None = option(
+        None,
+        "standard deviation of the initial table; left out: the encoding's own "
+        "(0.1 for learnable, 1 for random)",
+        at_least=0,
+    )
     rho: float | None = option(
         None,
         "in place of sigma: the share of the input's variance that positions are to make; "

@@ -60,6 +60,20 @@ class Diagnoses(list[RunDiagnosis]):
             for one in self
         )
 
+    def grouped(self, labels: Mapping[str, str]) -> Diagnoses:
+        """Return the same diagnoses under other labels, which `print` then counts together.
+
+        Parameters
+        ----------
+        labels : mapping of str to str
+            Name of a run to its label.
+
+        Returns
+        -------
+        Diagnoses
+        """
+        return Diagnoses(one._replace(label=labels[one.run]) for one in self)
+
     def to_frame(self) -> pd.DataFrame:
         """Return `table` as a pandas data frame.
 

@@ -104,9 +104,7 @@ def analyse(
         summary = summarise(runs, on_run=on_run)
     else:
         run_set = RunSet.of(runs)
-        summary = measure(
-            run_set.results, run_set.where, left_out=run_set.unreadable, on_run=on_run
-        )
+        summary = measure(run_set.results, run_set.where, on_run=on_run)
     return Findings(summary, sweep_facts(summary))
 
 
@@ -139,15 +137,22 @@ def sweep_facts(summary: Summary) -> dict[str, Any]:
         row |= {headline: interval.estimate, "low": interval.low, "high": interval.high}
         row |= {name: _mean(summary.values(label, name)) for name in (*groups, *summary.task.shown)}
         rows.append({name: value for name, value in row.items() if not _is_nan(value)})
+    from_data = {"reference": summary.reference} if summary.truth.from_data else {}
     left_out = [{"run": run, "reason": reason} for run, reason in summary.left_out.items()]
-    return ({"left_out": left_out} if left_out else {}) | {
-        "headline": headline,
-        "configurations": rows,
-        "sigma": _sigma_facts(summary, headline),
-        "shown": list(summary.task.shown),
-        "lower_is_better": summary.task.headline_lower_is_better,
-        "baselines": [{"label": label, **values} for label, values in summary.baselines.items()],
-    }
+    return (
+        from_data
+        | ({"left_out": left_out} if left_out else {})
+        | {
+            "headline": headline,
+            "configurations": rows,
+            "sigma": _sigma_facts(summary, headline),
+            "shown": list(summary.task.shown),
+            "lower_is_better": summary.task.headline_lower_is_better,
+            "baselines": [
+                {"label": label, **values} for label, values in summary.baselines.items()
+            ],
+        }
+    )
 
 
 def _sigma_facts(summary: Summary, headline: str) -> dict[str, Any]:
@@ -216,7 +221,8 @@ def _markdown_cells(facts: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         rows.append([row["label"], *counts, _number(row.get(headline), 4), between])
         rows[-1] += [_number(row.get(name)) for name in shown]
     for row in facts["baselines"]:
-        rows.append([row["label"], *("–" for _ in counted), _number(row.get(headline), 4), "–"])
+        label = row["label"] + (" *" if "by_construction" in row else "")
+        rows.append([label, *("–" for _ in counted), _number(row.get(headline), 4), "–"])
         rows[-1] += [_number(row.get(name)) for name in shown]
     return ["encoding", *counted, headline, "95 % interval", *shown], rows
 
@@ -242,6 +248,14 @@ def _sentences(facts: dict[str, Any]) -> list[str]:
                     f"Rank correlation over σ of {name.split('/', 1)[1]} with the headline: "
                     f"{_number(rank['value'])} {between}."
                 )
+    if "reference" in facts:
+        lines += [
+            "",
+            f"No networks are known here (--networks names them): tables and attention are "
+            f"compared with {facts['reference']}, which is not a known truth.",
+        ]
+        if any("by_construction" in row for row in facts["baselines"]):
+            lines.append("* agrees with that by construction, being made of the same correlations.")
     if "left_out" in facts:
         lines += ["", f"Left out, because they cannot be read ({len(facts['left_out'])}):"]
         lines += [f"{one['run']}: {one['reason']}" for one in facts["left_out"]]

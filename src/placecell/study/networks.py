@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from placecell import analysis
 from placecell.seeds import numpy_stream
-from placecell.study.records import Array, RunSummary, Summary
+from placecell.study.records import OWN_COMMUNITIES, Array, RunSummary, Summary
 
 Labels = NDArray[np.int64]
 MOST_RUNS = 4
@@ -56,20 +56,23 @@ class Networks:
     word
         What the networks are called, such as `module`.
     labels
-        The known network of each token (n).
+        The network of each token (n).
     runs
         The runs that are shown.
+    title
+        What the networks are, as the title of a picture.
     """
 
     word: str
     labels: Labels
     runs: list[NetworkRun]
+    title: str
 
     @property
     def partitions(self) -> dict[str, Labels]:
         """Title to the part of each token: the known networks, then each run's clusters."""
         clusters = {f"{run.label}: blind clusters": run.clusters for run in self.runs}
-        return {f"known {self.word}s": self.labels} | clusters
+        return {self.title: self.labels} | clusters
 
 
 def networks(summary: Summary) -> Networks | None:
@@ -91,7 +94,9 @@ def networks(summary: Summary) -> Networks | None:
     if truth is None or truth.partition is None or not shown:
         return None
     labels = truth.labels[truth.partition]
-    return Networks(truth.partition, labels, [_network_run(run, labels) for run in shown])
+    title = OWN_COMMUNITIES if truth.from_data else f"known {truth.partition}s"
+    runs = [_network_run(run, labels) for run in shown]
+    return Networks(truth.partition, labels, runs, title)
 
 
 def _runs_to_show(summary: Summary) -> list[RunSummary]:

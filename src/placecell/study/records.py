@@ -20,6 +20,7 @@ from placecell.tasks.base import Task, Truth
 from placecell.tasks.optional import HasBaselines
 
 Array = NDArray[np.float64]
+OWN_COMMUNITIES = "the communities of the data's own correlations"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,11 @@ class Summary:
     def truth(self) -> Truth:
         """What is known of the places' arrangement; of a task that knows nothing, no relation."""
         return self.task.truth() or Truth.unknown(self.n_places)
+
+    @property
+    def reference(self) -> str:
+        """What tables and attention are compared with, in words."""
+        return OWN_COMMUNITIES if self.truth.from_data else "the true relation"
 
     def baseline_headlines(self) -> dict[str, float]:
         """Return the test headline of other methods on the same data.

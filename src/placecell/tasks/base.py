@@ -107,6 +107,9 @@ class Truth:
         The one of `labels` that divides the places into modules or networks.
     spatial : bool
         Whether the coordinates of the places are part of the truth.
+    from_data : bool
+        True if nothing is known of the arrangement, and `partition` is communities of the training
+        data's own correlations. Reports then call it that, and not the truth.
     """
 
     relation: NDArray[np.float64]
@@ -114,6 +117,7 @@ class Truth:
     symmetries: Symmetries | None = None
     partition: str | None = None
     spatial: bool = True
+    from_data: bool = False
 
     @classmethod
     def unknown(cls, n: int) -> Truth:

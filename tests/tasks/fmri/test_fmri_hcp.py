@@ -168,7 +168,7 @@ def test_aal2_left_and_right_stand_in_turn(aal) -> None:
     pairs = (mirror[:, None] == mirror) & ~np.eye(94, dtype=bool)
     assert fc[pairs].mean() > 0.5
     assert fc[pairs].mean() > fc[~pairs & ~np.eye(94, dtype=bool)].mean() + 0.25
-    assert set(aal.truth().labels) == {"network", "mirror"}
+    assert set(aal.truth().labels) == {"community", "mirror"}
 
 
 def test_networks_of_aal2_come_from_training_data_only(aal) -> None:

@@ -302,7 +302,7 @@ def test_own_files_make_a_task(runs: Path) -> None:
     assert task.positions.axes == 3
     blind = make_task(_run_config(own(runs)))
     assert blind.positions.axes == 1
-    assert len(set(blind.truth().labels["network"].tolist())) > 1, (
+    assert len(set(blind.truth().labels["community"].tolist())) > 1, (
         "communities of the training data"
     )
 
@@ -418,7 +418,7 @@ def test_data_of_one_community_ask_for_networks(runs: Path) -> None:
     rng = np.random.default_rng(4)
     for name in ("train1", "train2", "test"):
         np.save(runs / f"{name}.npy", rng.normal(size=(TIME, 1)) + 0.1 * rng.normal(size=(TIME, 3)))
-    with pytest.raises(InputError, match=r"one network only.*networks"):
+    with pytest.raises(InputError, match=r"one community only.*networks"):
         make_task(_run_config(own(runs))).splits()
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from placecell import analysis
-from placecell.study.records import RunSummary, Summary
+from placecell.study.records import OWN_COMMUNITIES, RunSummary, Summary
 
 INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
 WORDS = {
@@ -50,7 +50,7 @@ def fig_finding(summary: Summary) -> Figure:
         others=True,
     )
     first, second = summary.task.shown[:2]
-    _against_sigma(axes["B"], summary, first, WORDS.get(first, first), others=False)
+    _against_sigma(axes["B"], summary, first, _words(first, summary), others=False)
     _agreement(axes["C"], summary)
     curve = summary.sigma_curve()
     for letter in "DE":
@@ -62,7 +62,7 @@ def fig_finding(summary: Summary) -> Figure:
         ]
         _similarity(axes["D"], summary, curve[int(np.argmax(readable))][1], SMALL, figure)
         _similarity(axes["E"], summary, curve[-1][1], LARGE, figure)
-    _against_sigma(axes["F"], summary, second, WORDS.get(second, second), others=False)
+    _against_sigma(axes["F"], summary, second, _words(second, summary), others=False)
     for letter, panel in axes.items():
         panel.set_title(letter.lower(), loc="left", fontweight="bold")
         panel.spines[["top", "right"]].set_visible(False)
@@ -169,6 +169,14 @@ def fig_training(summary: Summary) -> Figure:
     return figure
 
 
+def _words(measure: str, summary: Summary) -> str:
+    """A measure in words; where nothing is known, by what it is compared with."""
+    words = WORDS.get(measure, measure)
+    if summary.truth.from_data:
+        words = words.replace("the known modules", "the data's own communities")
+    return words
+
+
 def _against_sigma(axis: Axes, summary: Summary, name: str, title: str, others: bool) -> None:
     curve = summary.sigma_curve()
     if not any(np.isfinite(run.values.get(name, np.nan)) for run in summary.runs):
@@ -224,7 +232,7 @@ def _agreement(axis: Axes, summary: Summary) -> None:
         axis.annotate(f"{sigma:g}", place, fontsize=7, xytext=aside, textcoords="offset points")
     words = {
         "attention/reference": "the true encoding's model",
-        "attention/relation": "the ideal relation",
+        "attention/relation": OWN_COMMUNITIES if summary.truth.from_data else "the ideal relation",
     }
     axis.set_xlabel(f"attention agreement with {words[name]}", fontsize=8)
     axis.set_ylabel(f"test {summary.task.headline}")

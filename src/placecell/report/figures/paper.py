@@ -171,7 +171,8 @@ def fig_attention(summary: Summary) -> Figure | None:
         assert run.maps is not None
         layer = int(np.nanargmax(analysis.relation_agreement(run.maps, relation).correlation))
         shown.append((f"{run.label}, layer {layer + 1}", run.maps[layer]))
-    shown.append(("ideal relation", relation / np.where(total > 0, total, 1.0)))
+    ideal = summary.reference if summary.truth.from_data else "ideal relation"
+    shown.append((ideal, relation / np.where(total > 0, total, 1.0)))
     figure = _column(0.42)
     for axis, (title, values) in zip(figure.subplots(1, len(shown)), shown, strict=True):
         axis.imshow(values[np.ix_(order, order)], cmap="Greys", vmin=0)

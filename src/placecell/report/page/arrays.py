@@ -72,6 +72,7 @@ def tables(summary: Summary) -> dict[str, Any]:
         "edges": edges.tolist() if len(edges) <= 20 * n else [],
         "runs": [_over_training(run, summary) for run in _ordered(chosen, summary)],
         "all": len(chosen) == len(runs),
+        "reference": summary.reference,
         "sentence": sentences.tables(summary),
     }
 
@@ -112,6 +113,7 @@ def attention(summary: Summary) -> dict[str, Any]:
         "ideal": pack(ideal),
         "runs": packed,
         "all": len(chosen) == len(runs),
+        "reference": summary.reference,
         "sentence": sentences.attention(summary),
     }
 

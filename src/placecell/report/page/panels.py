@@ -282,8 +282,9 @@ def agreement_panel(summary: Summary) -> Panel:
     Panel
     """
     name, shades = f"test/{summary.task.headline}", colours(summary)
-    wanted = MEASURES | {
-        m: MEASURES.get(m, m.replace("/", " ")) for m in getattr(summary.task, "shown", ())
+    wanted = {
+        m: MEASURES.get(m, m.replace("/", " ")).replace("the true relation", summary.reference)
+        for m in (*MEASURES, *getattr(summary.task, "shown", ()))
     }
     measures = {
         m: words

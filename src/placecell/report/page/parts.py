@@ -184,6 +184,11 @@ class PageText:
             Sentences.
         """
         sentences_below = []
+        if self.summary is not None and self.summary.truth.from_data:
+            sentences_below.append(
+                f"No networks are known here (--networks names them): tables and attention are "
+                f"compared with {self.summary.reference}, which is not a known truth."
+            )
         donors = len(self.store.results) - len(self.runs)
         if donors:
             sentences_below.append(

@@ -189,7 +189,7 @@ def tables(summary: Summary) -> str:
         if not (value >= LEAST and p < SHOWS)
     ]
     top = max(measured, key=lambda one: one[1])
-    what = "the true arrangement"
+    what = summary.reference if summary.truth.from_data else "the true arrangement"
     if not clear:
         text = f"No learned table shows {what}"
     elif not noise:
@@ -223,14 +223,14 @@ def attention(summary: Summary) -> str:
         return "No attention maps could be read."
     most, least = max(relation, key=lambda k: relation[k]), min(relation, key=lambda k: relation[k])
     text = (
-        f"Attention follows the true relation most in {most} (correlation {relation[most]:.2f}, "
+        f"Attention follows {summary.reference} most in {most} (correlation {relation[most]:.2f}, "
         f"mean over layers)"
     )
     if most != least:
         text += f" and least in {least} ({relation[least]:.2f})"
     if relation[most] < 0.1:
         text = (
-            f"Attention follows the true relation nowhere: the highest correlation is "
+            f"Attention follows {summary.reference} nowhere: the highest correlation is "
             f"{relation[most]:.2f}, in {most}"
         )
     return text + "."

@@ -118,17 +118,23 @@ class Fmri(MaskedValues):
         return analysis.spin_orders(sphere, ~left, NULLS, numpy_stream(0, "spins"))
 
     def truth(self) -> Truth:
-        """Return the reference: two regions belong together if they are of one network."""
+        """Return the reference: two regions belong together if they are of one network.
+
+        Without known networks these are communities of the training data's own correlations.
+        """
         together = self.networks[:, None] == self.networks
         np.fill_diagonal(together, False)
-        labels = {"network": self.networks}
+        from_data = self.regions.networks is None
+        partition = "community" if from_data else "network"
+        labels = {partition: self.networks}
         if self.regions.mirror is not None:
             labels["mirror"] = self.regions.mirror
         return Truth(
             together.astype(float),
             labels,
-            partition="network",
+            partition=partition,
             spatial=self.regions.centroids is not None,
+            from_data=from_data,
         )
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:

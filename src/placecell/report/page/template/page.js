@@ -182,7 +182,7 @@
     const keys = { orientation: "h", y: 0, yanchor: "top", x: 0.5, xanchor: "center", font: { size: 11 } };
     Plotly.react($(`tables-${side}-map`), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend: keys, showlegend: unique(groups).length <= 10 }), CONFIG);
     heat(`tables-${side}-similarity`, alike, t.order, true, "similarity");
-    const says = `${run.label}, seed ${run.seed}, step ${step}: correlation with the true relation ${show(run.relation[at], 2)}; ` +
+    const says = `${run.label}, seed ${run.seed}, step ${step}: correlation with ${t.reference} ${show(run.relation[at], 2)}; ` +
       `${show(100 * run.explained[at], 0)} % of the variance in the plane; entries of size ${show(run.size[at], 3)}.`;
     $(`tables-${side}-says`).textContent = says;
     for (const [of, words] of [["map", "Map of the table"], ["similarity", "Similarity of the table's rows"]])
