@@ -105,7 +105,7 @@ def serve(args: argparse.Namespace, options: dict[str, Any]) -> int:
     live = Live(args.folder, **options)
     live.page()  # what is wrong with the folder is said here, not in a browser
     with make_server(live, coerce(args.port or 0, int, "--port")) as server:
-        address = f"http://127.0.0.1:{server.server_port}/"
+        address = server.address
         if args.json:
             print_json({"address": address})
         else:

@@ -180,6 +180,27 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         return {name: file.get_tensor(name) for name in names}, file.metadata() or {}
 
 
+def is_inside(path: Path, folder: Path) -> bool:
+    """Say whether a path stays inside a folder when its links are followed.
+
+    Parameters
+    ----------
+    path : Path
+        The path; it need not exist.
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    bool
+        False also for links that lead in a circle.
+    """
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
 def check_tensors(path: Path) -> None:
     """Raise `InputError` if a safetensors file is cut off or no such file; torch is not imported.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from placecell.store import files
 from placecell.store.run_set import unchanged_since
 
 
@@ -21,9 +22,11 @@ def known_measures(folder: Path) -> dict[str, dict[str, float]]:
     -------
     dict
         Name of a run to its measurements by name. A run that has changed since is left out; empty
-        if there is no such file, or it cannot be read.
+        if there is no such file, it cannot be read, or a link leads out of the folder.
     """
     path = folder / "analysis" / "runs.csv"
+    if not files.is_inside(path, folder):
+        return {}
     measures: dict[str, dict[str, float]] = {}
     try:
         with path.open(newline="") as file:

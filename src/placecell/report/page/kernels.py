@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from placecell.store import files
 from placecell.store.run_set import RunSet, unchanged_since
 from placecell.store.table import Table
 from placecell.study.kernel_table import cell, number
@@ -66,6 +67,8 @@ def section(store: RunSet) -> tuple[list[dict[str, Any]], list[str]]:
         return [], []
     path = store.folder / "analysis" / "lazy_rich_summary.csv"
     again = f"run `placecell analyse {store.folder} --lazy-rich` again"
+    if not files.is_inside(path, store.folder):
+        return [], [f"{path}: a link out of the folder of runs, which is not followed."]
     try:
         rows, written = _read(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -86,7 +89,10 @@ def section(store: RunSet) -> tuple[list[dict[str, Any]], list[str]]:
         "columns": Table.from_rows(rows),
     }
     pictures = [
-        one for name, alt in PICTURES.items() for one in _picture(path.with_name(name), alt)
+        one
+        for name, alt in PICTURES.items()
+        if files.is_inside(path.with_name(name), store.folder)
+        for one in _picture(path.with_name(name), alt)
     ]
     return [
         {"id": "lazy", "heading": "Lazy or rich?", "pictures": pictures} | content | _table(rows)

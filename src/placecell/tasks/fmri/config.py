@@ -10,7 +10,7 @@ from placecell.config.values import check_fields, option
 from placecell.errors import InputError
 
 HCP_SECONDS = 0.72  # a volume of the Human Connectome Project
-OF_FILES = ("atlas", "networks", "centroids", "confounds", "contents")
+OF_FILES = ("test_share", "atlas", "networks", "centroids", "confounds", "contents")
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,12 @@ class Config:
         None,
         "one's own runs to test on, likewise",
         separator=";",
+    )
+    test_share: float | None = option(
+        None,
+        "in place of test_files: the last part of every training run, kept for the test",
+        above=0,
+        at_most=0.5,
     )
     orientation: Literal["auto", "time-first", "regions-first"] = option(
         "auto", "axes of a matrix of time series; auto asks where they cannot be told apart"
@@ -77,8 +83,13 @@ class Config:
                 f"high_pass ({self.high_pass} Hz) must be below low_pass ({self.low_pass} Hz)."
             )
         own = [key for key in ("train_files", "test_files") if getattr(self, key) is not None]
-        if self.dataset == "files" and len(own) < 2:
-            raise InputError("dataset files needs both train_files and test_files.")
+        if self.dataset == "files" and self.train_files is None:
+            raise InputError("dataset files needs train_files.")
+        if self.dataset == "files" and (self.test_files is None) == (self.test_share is None):
+            raise InputError(
+                "dataset files needs test_files, or test_share = 0.2 to keep the last part of "
+                "every training run for the test; one of the two."
+            )
         if self.dataset == "files" and self.split is not None:
             raise InputError(
                 f"split {self.split!r} is for fetched datasets; of your own files test_files "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ YEO7 = (
     "Frontoparietal",
     "Default",
 )
+GAP = 20  # volumes left out between parts of a run, which would be alike
 SAME = 1e-6  # correlation this near to 1 makes two regions one
 
 
@@ -183,7 +184,12 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
     """
     by = config.split or "session"
     if config.dataset == "files":
-        runs = {"train": _own(config, config.train_files), "test": _own(config, config.test_files)}
+        runs = {"train": _own(config, config.train_files)}
+        if config.test_share is None:
+            runs["test"] = _own(config, config.test_files)
+        else:
+            _refuse_repeats(runs)  # before parts of a run that came twice look different
+            runs = _cut(runs["train"], config.test_share)
     elif config.dataset == "hcp-schaefer100":
         runs = _split(_schaefer(folder_of(config.dataset)), config.dataset, by)
     else:
@@ -202,17 +208,40 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
                 f"{run.name}: {run.region(other[0])} is {named[0].region(other[0])} in "
                 f"{named[0].name}."
             )
-    seen: dict[bytes, Run] = {}
-    for run in every:
-        first = seen.setdefault(run.series.tobytes(), run)
-        if first is not run:
-            both = (
-                "a run to train on cannot be tested on as well"
-                if run in runs["test"]
-                else "each is needed once"
-            )
-            raise InputError(f"{run.name}: the same time series as {first.name}; {both}.")
+    _refuse_repeats(runs)
     return runs
+
+
+def _refuse_repeats(runs: Mapping[str, Sequence[Run]]) -> None:
+    """Refuse the same time series twice, and say what to do."""
+    seen: dict[bytes, Run] = {}
+    for split, part in runs.items():
+        for run in part:
+            first = seen.setdefault(hashlib.sha256(run.series.tobytes()).digest(), run)
+            if first is not run:
+                both = (
+                    "a run to train on cannot be tested on as well: name another, or keep the last "
+                    "part of each for the test with test_share = 0.2"
+                    if split == "test"
+                    else "each is needed once: leave one out"
+                )
+                raise InputError(f"{run.name}: the same time series as {first.name}; {both}.")
+
+
+def _cut(runs: Sequence[Run], share: float) -> dict[str, list[Run]]:
+    """The first part of every run to train on and the last to test on, with a gap between."""
+    parts: dict[str, list[Run]] = {"train": [], "test": []}
+    for run in runs:
+        last = round(share * len(run.series))
+        cuts = {"train": slice(0, len(run.series) - last - GAP), "test": slice(-last, None)}
+        for split, cut in cuts.items():
+            words = "first part" if split == "train" else "last part"
+            confounds = None if run.confounds is None else run.confounds[cut]
+            name = f"{run.name} ({words})"
+            parts[split].append(
+                replace(run, name=name, series=run.series[cut], confounds=confounds)
+            )
+    return parts
 
 
 def check(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ Array = NDArray[np.float64]
 KNOWN = ".npy, .npz, .csv, .tsv, .mat, .ptseries.nii, or .nii/.nii.gz with an atlas"
 LEAST_VOLUMES = 50  # per run: fewer say almost nothing about how regions are related
 MOST_REGIONS = 1100  # of common parcellations; a longer axis is time
+MOST_VOLUMES = 100_000  # of one run: more than a day of scanning; a longer table is refused early
 NO_TIME = 20  # a shorter axis is not time: no scan is so short
 NEED_EXTRA = (
     "{}: reading NIfTI needs nibabel and nilearn; install them with: pip install 'placecell[fmri]'"
@@ -177,11 +179,21 @@ def _text(
     With `counted`, a first row of 0, 1, 2, … or 1, 2, 3, … counts as names too. Blank and `n/a`
     cells become `blank`.
     """
-    if not any(words(path)):
+    lines = _lines(path)
+    if not lines:
         raise InputError(f"{path}: an empty file; expected a table of numbers.")
-    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    separator = next((s for s in ("\t", ",") if s in lines[0]), None)
+    separator = next((s for s in ("\t", ";", ",") if s in lines[0]), None)
     cells = [[cell.strip() for cell in line.split(separator)] for line in lines]
+    if separator != ",":  # then a comma is a decimal point, as many languages write it
+        cells = [[DECIMAL.sub(r"\1.\2", cell) for cell in row] for row in cells]
+    if counted and len(cells) > 1 and all(DATE.fullmatch(row[0]) for row in cells[1:]):
+        # a first column of dates says when a volume was taken, and is no region
+        dated_header = not DATE.fullmatch(cells[0][0])
+        cells = [row[1:] for row in cells]
+        if not all(cells):
+            raise InputError(f"{path}: a column of dates and no numbers.")
+        if dated_header and cells[0][0] == "":
+            raise InputError(f"{path}: the column after the dates has no name.")
     named = any(not _is_number(cell) for cell in cells[0])
     heads = cells[0][1:] if not cells[0][0] else cells[0]
     named |= counted and heads in [[str(i + first) for i in range(len(heads))] for first in (0, 1)]
@@ -207,7 +219,32 @@ def _text(
 
 
 BLANK = ("", "n/a", "na")
+DECIMAL = re.compile(r"^([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)$")
+DATE = re.compile(  # 2024-01-31, 31.01.2024, 1/31/2024, with or without a time
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})"
+    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[-+]\d{2}:?\d{2})?)?"
+)
 RUN = ("ses", "task", "acq", "dir", "run", "echo")
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a table that are not empty; a table that is far too long is not read whole."""
+    lines: list[str] = []
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for line in file:
+                if line.strip():
+                    lines.append(line.rstrip("\r\n"))
+                if len(lines) > MOST_VOLUMES + 1:
+                    raise InputError(
+                        f"{path}: more than {MOST_VOLUMES} rows; a run has fewer volumes. Take "
+                        "fewer, or average over neighbouring ones."
+                    )
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file (looked for from {Path.cwd()}).") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text ({error}).") from None
+    return lines
 
 
 def _is_number(cell: str) -> bool:
@@ -247,10 +284,36 @@ def _matlab(path: Path) -> dict[str, Any]:
 
     try:
         return {name: value for name, value in loadmat(path).items() if not name.startswith("__")}
-    except NotImplementedError:
-        raise InputError(f"{path}: a MATLAB 7.3 file; save it again with save(…, '-v7').") from None
+    except NotImplementedError:  # a MATLAB 7.3 file is HDF5
+        return _hdf5(path)
     except Exception as error:
         raise InputError(f"{path}: cannot be read as a MATLAB file ({error}).") from None
+
+
+def _hdf5(path: Path) -> dict[str, Any]:
+    """The arrays of numbers of a MATLAB 7.3 file, which stores them transposed."""
+    try:
+        import h5py
+    except ImportError:
+        raise InputError(
+            f"{path}: a MATLAB 7.3 file; install h5py (pip install 'placecell[fmri]'), or save it "
+            "again with save(…, '-v7')."
+        ) from None
+    try:
+        with h5py.File(path, "r") as file:
+            links = {name: file.get(name, getlink=True) for name in file}
+            return {
+                name: np.asarray(file[name]).T
+                for name, link in links.items()
+                # a link could lead to another file
+                if isinstance(link, h5py.HardLink)
+                and isinstance(file[name], h5py.Dataset)
+                and not file[name].external
+                and not file[name].is_virtual
+                and file[name].dtype.kind in "fiu"
+            }
+    except Exception as error:  # a truncated or foreign file fails in many ways
+        raise InputError(f"{path}: cannot be read as a MATLAB file ({_first(error)}).") from None
 
 
 def _one_matrix(path: Path, content: dict[str, Any]) -> Array:

@@ -18,7 +18,7 @@ from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth
 from placecell.tasks.fmri.config import HCP_SECONDS, Config
-from placecell.tasks.fmri.datasets import Regions, Run, digest, load_regions, load_runs
+from placecell.tasks.fmri.datasets import GAP, Regions, Run, digest, load_regions, load_runs
 from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.preprocess import preprocess
 from placecell.tasks.masked import NULLS, MaskedValues
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 FEWEST_SPUN = 4  # regions of a hemisphere: fewer have hardly another order
-GAP = 20  # volumes left out between the training and the validation part of a run
 
 
 class Fmri(MaskedValues):

@@ -398,7 +398,7 @@
     for (;;) {
       await new Promise((resolve) => setTimeout(resolve, 1000));
       try {
-        const answer = await fetch(`/news?have=${encodeURIComponent(version)}`);
+        const answer = await fetch(`news?have=${encodeURIComponent(version)}`);
         if (answer.status === 204) { $("live").textContent = "live"; continue; }
         const news = await answer.json();
         const kept = [...document.querySelectorAll("main select, main input")].map((c) => [c.id, c.type === "checkbox" ? c.checked : c.value]);
