@@ -385,13 +385,16 @@
     if (next) redraw();
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  // on paper every figure is there, in the colours and width of the paper
-  const onPaper = () => {
+  // on paper every figure is there, in the colours and width of the paper: drawn anew, since a resize would come too late
+  function paper(on) {
+    if (document.body.classList.contains("paper") === on) return;
+    document.body.classList.toggle("paper", on);
+    document.querySelectorAll(".plot.js-plotly-plot").forEach((plot) => Plotly.purge(plot));
     document.querySelectorAll("figure[data-kind]").forEach(draw);
-    document.querySelectorAll(".plot").forEach((plot) => plot.data && Plotly.Plots.resize(plot));
-  };
-  addEventListener("beforeprint", onPaper);
-  matchMedia("print").addEventListener("change", (e) => (e.matches ? onPaper() : redraw()));
+  }
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
+  matchMedia("print").addEventListener("change", (e) => paper(e.matches));
 
   async function listen() { // a live page asks for news, and takes them in where it stands
     let version = data.version;
