@@ -207,7 +207,7 @@ def build_parser() -> tuple[Parser, dict[str, CommandParser]]:
 
     Returns
     -------
-    tuple[Parser, dict[str, CommandParser]]
+    (Parser, dict of str to CommandParser)
         The parser, and those of the commands by name; these get their options when used.
     """
     common: Any = Parser(add_help=False)

@@ -198,7 +198,7 @@ def starting_point(args: argparse.Namespace) -> tuple[RunConfig, dict[str, Any]]
 
     Returns
     -------
-    tuple[RunConfig, dict[str, Any]]
+    (RunConfig, dict)
     """
     ready: tuple[RunConfig, dict[str, Any]] | None = getattr(args, "starting_point", None)
     return ready or base_config(args.task, args.preset, args.config)

@@ -119,7 +119,7 @@ class HasPicture(Protocol):
 
         Parameters
         ----------
-        partitions : Mapping[str, ndarray
+        partitions : mapping of str to ndarray
             Title to the part of each place (n).
 
         Returns

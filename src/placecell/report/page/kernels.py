@@ -60,7 +60,7 @@ def section(store: RunSet) -> tuple[list[dict[str, Any]], list[str]]:
 
     Returns
     -------
-    tuple[list[dict[str, Any]], list[str]]
+    (list of dict, list of str)
         The section as a list of at most one table, and notes on what cannot be shown.
     """
     if store.folder is None:
