@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from placecell import analysis
 from placecell.config import RunConfig
@@ -221,7 +220,7 @@ def passes(result: RunResult, samples: int) -> float:
 def chance(task: Task, splits: Mapping[str, Examples] | None = None) -> float:
     """Return the test headline of a guess that ignores the input.
 
-    It is the mean of the training targets, or of classes the commonest.
+    It is the mean of the training targets, or of classes their shares.
 
     Parameters
     ----------
@@ -236,15 +235,21 @@ def chance(task: Task, splits: Mapping[str, Examples] | None = None) -> float:
         NaN if outputs are neither single values nor classes.
     """
     splits = splits or task.splits()
-    targets, test = splits["train"].targets, splits["test"]
-    if targets.is_floating_point():
-        if task.n_outputs != 1:
+    train, test = splits["train"], splits["test"]
+    targets = train.targets if train.scored is None else train.targets[train.scored.bool()]
+    shape = (*test.targets.shape[:2], task.n_outputs)
+    if not targets.is_floating_point():
+        counts = torch.bincount(targets.flatten(), minlength=task.n_outputs)
+        if len(counts) != task.n_outputs:
             return math.nan
-        guess = targets.mean().expand_as(test.targets)[..., None]
+        # as logits: the commonest class is the answer, and a cross-entropy is that of the shares
+        guess = ((counts + 1.0) / (counts + 1.0).sum()).log().expand(shape)
+    elif test.targets.ndim == 3 and test.targets.shape == shape:
+        guess = targets.reshape(-1, task.n_outputs).mean(0).expand(shape)
+    elif test.targets.ndim == 2 and task.n_outputs == 1:
+        guess = targets.mean().expand(shape)
     else:
-        common = torch.bincount(targets.flatten(), minlength=task.n_outputs).argmax()
-        scores = F.one_hot(common, task.n_outputs).float()
-        guess = scores.expand(*test.targets.shape, task.n_outputs)
+        return math.nan
     return task.metrics(guess, test)[task.headline]
 
 

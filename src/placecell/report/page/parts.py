@@ -223,7 +223,7 @@ class PageText:
 
         Returns
         -------
-        list of dict[str, Any]
+        list of dict
         """
         name = headline_of(self.runs[0]) if self.runs else ""
         place = {label: i for i, label in enumerate(self.summary.labels if self.summary else [])}
@@ -263,7 +263,7 @@ class PageText:
 
         Returns
         -------
-        list of dict[str, Any]
+        list of dict
         """
         if self.summary is None:
             return []
@@ -365,7 +365,7 @@ class PageText:
 
         Returns
         -------
-        list of dict[str, Any]
+        list of dict
             One dict for each different environment, with the number of its runs.
         """
         environments = [
@@ -397,7 +397,7 @@ def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict
 
     Returns
     -------
-    list of dict[str, Any]
+    list of dict
     """
     headline, groups, up = (
         summary.task.headline,
