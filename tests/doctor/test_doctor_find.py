@@ -165,6 +165,17 @@ def test_weights_of_nearly_nothing_hide_nothing() -> None:
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
 
+def test_a_softmax_of_keys_makes_no_table_of_their_weights() -> None:
+    """Factored attention: a softmax over the keys, and something added to its result later."""
+
+    class Factored(Attends):
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            q, k, v = (part.transpose(1, 2) for part in self.qkv(self.tokens(ids)).chunk(3, -1))
+            return (q.mT @ (k.softmax(-1) @ v.mT)).mT + q * v
+
+    assert placecell.find_tables(Factored(), IDS).names == []
+
+
 def test_an_input_that_is_called_positions_may_be_all_there_is() -> None:
     class Cloud(nn.Module):
         def __init__(self) -> None:

@@ -191,7 +191,7 @@ def find_tables(model: nn.Module, example: Any) -> Tables:
             trace = two_passes(model, example, tensors, trainable)
     if not trace.softmaxes:
         trace.others.pop("convolution", None)  # a convolutional network, not positions
-    if any(j.how == "computed" and j.reached_softmax and j.joined for j in trace.joins):
+    if any(j.how == "computed" and j.joined_first for j in trace.joins):
         trace.others.setdefault("computed", "")
     tables = [*_reached(trace, tensors, trainable), *_by_name(trace, tensors, trainable)]
     return Tables(tables, trace.others, trace)
@@ -275,7 +275,7 @@ def kind_of(join: Join) -> str | None:
     if join.how == "computed":
         return None
     if join.how == "product":
-        if join.reached_softmax and join.joined:
+        if join.joined_first:
             return "relative"
         if "looked up" in join.steps:
             return "relative"

@@ -65,6 +65,7 @@ class Join:
     on_attention: bool = False  # the other side came out of a softmax
     reached_softmax: bool = False
     joined: bool = False  # another changed tensor was added on the way
+    joined_first: bool = False  # that was before the softmax
     normed: bool = False  # a norm took the sum
     feature_axis: int = -1  # of what it is joined with, counted from the end
     features: int = 0  # its size

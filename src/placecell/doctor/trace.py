@@ -217,7 +217,9 @@ class SecondPass(Pass):
         if name in SOFTMAXES and labels and (labels[0].changed or any(differs)):
             self.trace.softmaxes.append(self.count)
             for join_number in labels[0].pending:
-                self.trace.joins[join_number].reached_softmax = True
+                joined = self.trace.joins[join_number]
+                joined.reached_softmax = True
+                joined.joined_first |= joined.joined
         if name in PRODUCTS:
             for one, other in ((labels[-1], labels[-2]), (labels[-2], labels[-1])):
                 for join_number in one.pending if other.changed or other.steps else NONE:
