@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from placecell.discover.layout import balanced, neighbour_agreement
@@ -17,6 +18,7 @@ from placecell.discover.readout import (
     mutual_information,
     partial_correlation,
 )
+from placecell.seeds import torch_stream
 
 Array = NDArray[np.float64]
 NET_READOUTS = ("ablation", "signed ablation")
@@ -89,8 +91,7 @@ class Candidates:
     on_train : dict
         Each read-out of the training rows.
     first, second : dict
-        Each read-out twice, from two halves of the rows and from two networks, to see on what
-        they agree.
+        Each read-out twice, from two halves of the rows, to see on what they agree.
     """
 
     on_train: dict[str, Array]
@@ -103,8 +104,7 @@ class Candidates:
         data: Prepared,
         train: Prepared,
         coded: Coded,
-        nets: Mapping[str, Net],
-        best: str,
+        net: Net | None,
         rows: Rows,
         seed: int,
     ) -> Candidates:
@@ -116,25 +116,28 @@ class Candidates:
             The table, and its training rows.
         coded : Coded
             Coding and copula of the training rows.
-        nets : mapping
-            Two networks by name, or none.
-        best : str
-            The name of the better one.
+        net : Net, optional
+            The better network; None if none learned anything.
         rows : Rows
-            Training rows for the networks.
+            Training rows for the network.
         seed : int
 
         Returns
         -------
         Candidates
         """
-        of_nets = {name: ablation(net, rows, seed) for name, net in nets.items()}
         halves = [pairwise_readouts(half, Coded.learn(half)) for half in data.halves(seed)]
-        pair: list[tuple[Array, Array] | None] = [*of_nets.values()] or [None, None]
+        pairwise = pairwise_readouts(train, coded)
+        if net is None:
+            return cls(*(all_readouts(each, None) for each in (pairwise, *halves)))
+        order = torch_stream(seed, "halves of rows")
+        parts = torch.randperm(len(rows), generator=order).chunk(2)
+        one, two = (ablation(net, rows.take(part), seed + k) for k, part in enumerate(parts))
+        mean = ((one[0] + two[0]) / 2, (one[1] + two[1]) / 2)
         return cls(
-            all_readouts(pairwise_readouts(train, coded), of_nets.get(best)),
-            all_readouts(halves[0], pair[0]),
-            all_readouts(halves[1], pair[-1]),
+            all_readouts(pairwise, mean),
+            all_readouts(halves[0], one),
+            all_readouts(halves[1], two),
         )
 
     def agreement(self, name: str) -> Array:

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from placecell.discover.layout import nearest
+from placecell.discover.network import Hidden, Net, Rows, score_rows
+from placecell.encodings.positions import Positions
 
 Array = NDArray[np.float64]
 Predict = Callable[[Array, Array, Array], Array]
 COUNTS = (2, 3, 4)  # how many nearest columns are used
 RIDGE = 0.003  # a row's share of the penalty
 ALIKE = 15  # rows that are averaged
+MOST_RIDGE = 200  # columns that are predicted by regression
+NET_ROWS = 48  # on which the network is asked
 MOST_TRAIN, MOST_VALID, MOST_COLUMNS = 1200, 300, 32  # for the averages, which take time
 
 
@@ -43,7 +48,7 @@ def informativeness(similarity: Array, train: Array, valid: Array) -> float:
     n = len(similarity)
     order = nearest(similarity, min(max(COUNTS), n - 1))
     counts = [count for count in COUNTS if count < n] or [1]
-    every = np.arange(n)
+    every = np.linspace(0, n - 1, min(n, MOST_RIDGE)).astype(int)
     some = np.linspace(0, n - 1, min(n, MOST_COLUMNS)).astype(int)
     told = []
     for columns, predict, most in (
@@ -92,7 +97,45 @@ def _features(x: Array) -> Array:
     return np.concatenate([np.ones((len(x), 1)), x, x[:, i] * x[:, j]], axis=1)
 
 
-def score_readouts(told: dict[str, float], agreement: dict[str, float]) -> dict[str, float]:
+@torch.no_grad()
+def told_by_network(similarity: Array, net: Net, rows: Rows) -> float:
+    """How much the nearest four columns tell the network about a column, in nats.
+
+    The network sees these four and nothing else. It knows what no pair of columns shows.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+        Larger is nearer.
+    net : Net
+        A trained network.
+    rows : Rows
+        Rows that it was not trained on.
+
+    Returns
+    -------
+    float
+        Mean gain over columns, at most 32 of them, and rows.
+    """
+    n = len(similarity)
+    rows = rows.take(torch.arange(min(len(rows), NET_ROWS)))
+    near = nearest(similarity, min(max(COUNTS), n - 1))
+    told = []
+    for i in np.linspace(0, n - 1, min(n, MOST_COLUMNS)).astype(int):
+        hidden = [int(i), *(j for j in range(n) if j != i and j not in set(near[i].tolist()))]
+        index = torch.tensor(hidden, device=rows.bins.device).expand(len(rows), -1)
+        every = torch.ones_like(index, dtype=torch.bool)
+        known = rows.bins.gather(1, index[:, :1]) >= 0
+        first = Hidden(index[:, :1], every[:, :1], known)
+        said = net(rows, Hidden(index, every, every), Positions.sequence(n))[:, :1]
+        gain = score_rows(said, rows, first) - score_rows(net.log_share[index[:, :1]], rows, first)
+        told.append(float(gain.mean()))
+    return float(np.mean(told))
+
+
+def score_readouts(
+    told: dict[str, float], agreement: dict[str, float], by_network: dict[str, float] | None = None
+) -> dict[str, float]:
     """Score read-outs by what nearest columns tell and by how far two maps agree.
 
     Telling much is what makes columns neighbours, but where columns say nearly the same, many
@@ -105,12 +148,19 @@ def score_readouts(told: dict[str, float], agreement: dict[str, float]) -> dict[
         What nearest columns tell, by read-out (see `informativeness`).
     agreement : dict
         Share of nearest columns on which two maps agree, by read-out.
+    by_network : dict, optional
+        What they tell the network (see `told_by_network`).
 
     Returns
     -------
     dict
-        (told / largest told)³ × agreement.
+        t³ × agreement, with t what is told as a share of the largest, the mean of both kinds.
     """
-    most = max(told.values())
-    share = {name: max(value, 0.0) / most if most > 0 else 1.0 for name, value in told.items()}
+    kinds = [_shares(told)] + ([_shares(by_network)] if by_network else [])
+    share = {name: float(np.mean([kind[name] for kind in kinds])) for name in told}
     return {name: share[name] ** 3 * agreement[name] for name in told}
+
+
+def _shares(told: dict[str, float]) -> dict[str, float]:
+    most = max(told.values())
+    return {name: max(value, 0.0) / most if most > 0 else 1.0 for name, value in told.items()}

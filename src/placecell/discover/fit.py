@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from placecell.discover.candidates import NET_READOUTS, Candidates, all_readouts, pairwise_readouts
-from placecell.discover.choice import informativeness, score_readouts
+from placecell.discover.choice import informativeness, score_readouts, told_by_network
 from placecell.discover.columns import IntArray
 from placecell.discover.evidence import Evidence, Split, gain_test
 from placecell.discover.layout import neighbour_agreement
@@ -21,6 +21,7 @@ from placecell.discover.readout import ablation, mutual_information
 
 Array = NDArray[np.float64]
 FEW_ROWS = 100  # below, no network is trained: it would only learn the rows by heart
+FOLDS = 5  # of a table of few rows, for its test
 WIDE = 160  # columns above which the network sees a part of them
 PART = 96  # columns of that part
 Job = tuple[Net, Rows, Rows | None, Training, int]
@@ -112,28 +113,49 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
     }
     nets, trained = _train_both(seen, rows, len(data.x), settings)
     best = max(nets, key=lambda name: trained[name].gain_by_step[trained[name].best_step])
-    test_data = data.take(split.test)
-    told = gains(nets[best], rows["test"], settings.seed).double().cpu().numpy()
-    evidence = gain_test(told, test_data.groups, test_data.weight)
+    if len(data.x) < FEW_ROWS:
+        evidence = _cross_test(data, settings)
+    else:
+        test_data = data.take(split.test)
+        told = gains(nets[best], rows["test"], settings.seed).double().cpu().numpy()
+        evidence = gain_test(told, test_data.groups, test_data.weight)
     table = nets["alone"].table.cpu().numpy().astype(float) if "alone" in nets else None
     fitted = Fitted(coded, nets[best], part, trained, evidence, table)
     fitted.partial = any(one.partial for one in trained.values())
     fitted.notes = _notes(data, len(part))
     settings.tell("comparing read-outs")
-    readable = nets if whole and trained[best].best_step > 0 else {}
-    candidates = Candidates.read(
-        data, train_data, coded, readable, best, rows["train"], settings.seed
-    )
+    net = nets[best] if whole and trained[best].best_step > 0 else None
+    candidates = Candidates.read(data, train_data, coded, net, rows["train"], settings.seed)
     scores = [coded.coding.encode(one.x)[1] for one in (train_data, valid_data)]
+    by_network = {}
     for name, similarity in candidates.on_train.items():
         fitted.told[name] = informativeness(similarity, *scores)
         fitted.agreement[name] = float(candidates.agreement(name).mean())
-    fitted.score = score_readouts(fitted.told, fitted.agreement)
+        if net is not None:
+            by_network[name] = told_by_network(similarity, net, rows["valid"])
+    fitted.score = score_readouts(fitted.told, fitted.agreement, by_network)
     fitted.readout = max(fitted.score, key=lambda name: fitted.score[name])
     if settings.readout in fitted.score:
         fitted.readout = settings.readout
-    _read_all_rows(fitted, data, best if readable else None, candidates, settings)
+    _read_all_rows(fitted, data, best if net is not None else None, candidates, settings)
     return fitted
+
+
+def _cross_test(data: Prepared, settings: Settings) -> Evidence:
+    """The test of a small table: each fifth of the rows by a linear model of the others.
+
+    Nothing is chosen for the linear model, so every row can be tested.
+    """
+    names, group = np.unique(data.groups, return_inverse=True)
+    fold = (np.random.default_rng(settings.seed).permutation(len(names)) % FOLDS)[group]
+    told = np.zeros(len(data.x))
+    for part in np.unique(fold):
+        others, tested = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
+        coded = Coded.learn(data.take(others))
+        rows = coded.rows(data.take(tested), settings.device)
+        net = coded.net(True, settings.seed, settings.device)
+        told[tested] = gains(net, rows, settings.seed).double().cpu().numpy()
+    return gain_test(told, data.groups, data.weight)
 
 
 def _part(coded: Coded, data: Prepared) -> IntArray:
@@ -161,7 +183,8 @@ def _notes(data: Prepared, seen: int) -> list[str]:
     if rows < FEW_ROWS:
         notes.append(
             f"{rows} rows are too few to train a network (from {FEW_ROWS} on): the linear model "
-            "(Gaussian copula) was tested, and the map was read pair by pair."
+            "(Gaussian copula) was tested, each fifth of the rows in turn, and the map was read "
+            "pair by pair."
         )
     if seen < n:
         notes.append(

@@ -15,6 +15,7 @@ IntArray = NDArray[np.int64]
 LEAST = 1e-3  # of the largest similarity: a length is at most 1000 times the shortest
 JOINED = 4  # nearest columns that a column is joined to
 MOST_DIMENSIONS = 5
+MANY = 150  # columns
 ROUNDS = 300  # of stress majorisation, at most
 
 
@@ -148,9 +149,26 @@ def estimate_dimensions(similarity: Array) -> int:
 
 
 def find_modules(similarity: Array, rng: np.random.Generator) -> IntArray:
-    """Modules (n,) of the columns, numbered from the largest; their number is chosen by Louvain's
-    method."""
-    return louvain(balanced(similarity), rng)
+    """Find modules of the columns by Louvain's method, which chooses their number.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+        Symmetric; larger is nearer. Of many columns only the nearest ten of each count, since
+        the method takes long with all pairs.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    int array of shape (n,)
+        Modules, numbered from the largest.
+    """
+    s = balanced(similarity)
+    if len(s) > MANY:
+        kept = np.zeros(s.shape, dtype=bool)
+        kept[np.arange(len(s))[:, None], nearest(s, 10)] = True
+        s = np.where(kept | kept.T, s, 0.0)
+    return louvain(s, rng)
 
 
 def matrix_order(similarity: Array, labels: IntArray) -> IntArray:

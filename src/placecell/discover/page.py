@@ -141,7 +141,7 @@ def advice(found: PlaceMap) -> list[str]:
     if found.found_ and found.n_dimensions_ > 2:
         said.append(
             "The arrangement seems to need more than two dimensions: the flat map bends it. "
-            "neighbours and modules are not affected; PlaceMap(n_components=3) gives a third."
+            "Neighbours and modules are not affected; PlaceMap(n_components=3) gives a third."
         )
     if found.partial_:
         said.append("Ctrl-C cut this short: run it again for the full result.")
@@ -174,8 +174,8 @@ def _words(found: PlaceMap) -> list[str]:
         "from the other columns; the second (20 %) chose between models and read-outs; the third "
         "(20 %) was used once, for the gain and the p-value above. A read-out is chosen by how "
         "much a column’s nearest columns tell about it on the second part (told), and by how many "
-        "of them two maps agree on (agreement); score is told³ × agreement, told as a share of "
-        "the largest:</p>",
+        "of them two maps agree on (agreement); the score weighs both, and what the nearest "
+        "columns tell the network, if there is one:</p>",
         _html_table(
             ["read-out", "told", "agreement", "score", ""],
             [

@@ -171,6 +171,8 @@ def _text_variable(column: pd.Series[Any], text: pd.Series[Any]) -> tuple[Any, s
     if text.str.contains(r"\d").mean() >= MOSTLY and _dates(text).notna().mean() >= MOSTLY:
         return None, "dates"
     kinds = text.nunique()
+    if kinds == 1:
+        return None, f"constant ({text.iloc[0]!r})"
     if kinds == len(text) and kinds > MANY_CATEGORIES:
         return None, "text that is different in every row, as an id is"
     if kinds > MANY_CATEGORIES or kinds > len(text) / 3:
