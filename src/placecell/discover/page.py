@@ -108,7 +108,7 @@ def answer(found: PlaceMap) -> str:
     """Is there anything to find? One or two sentences, with the numbers."""
     if math.isnan(found.p_value_):
         return "Too few rows to say whether there is anything to find."
-    numbers = f"gain {found.gain_:.3f} nats a value on rows never used before, p = {_p(found)}"
+    numbers = f"gain {found.gain_:.3f} nats a value on rows never used before, {_p(found)}"
     if not found.found_:
         return (
             f"Nothing found: the columns tell nothing about each other that holds on new rows "
@@ -149,7 +149,7 @@ def advice(found: PlaceMap) -> list[str]:
 
 
 def _p(found: PlaceMap) -> str:
-    return "below 0.0001" if found.p_value_ < 1e-4 else f"{found.p_value_:.4f}"
+    return "p < 0.0001" if found.p_value_ < 1e-4 else f"p = {found.p_value_:.4f}"
 
 
 def _pictures(found: PlaceMap) -> list[str]:
