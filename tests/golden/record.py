@@ -148,10 +148,16 @@ def record_runs() -> dict[str, Any]:
     return runs
 
 
-def without_seconds(content: bytes) -> bytes:
-    """A table without its column of times."""
+def as_recorded(content: bytes) -> bytes:
+    """A table of runs without times, and with the columns that it had when it was recorded.
+
+    Since then `error_of_mean` has become `chance`, which accuracies have too, and `passes` has
+    come.
+    """
     rows = list(csv.reader(io.StringIO(content.decode())))
-    kept = [place for place, name in enumerate(rows[0]) if name != "seconds"]
+    left_out = {"seconds", "passes"} | (set() if "test/mse" in rows[0] else {"chance"})
+    kept = [place for place, name in enumerate(rows[0]) if name not in left_out]
+    rows[0] = ["error_of_mean" if name == "chance" else name for name in rows[0]]
     return "\n".join(",".join(row[place] for place in kept) for row in rows).encode()
 
 
@@ -167,7 +173,7 @@ def record_analysis(task: str) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr
     written = sorted(p for p in (folder / "analysis").iterdir() if p.suffix in (".csv", ".json"))
     contents = {path.name: path.read_bytes() for path in written}
-    contents["runs.csv"] = without_seconds(contents["runs.csv"])
+    contents["runs.csv"] = as_recorded(contents["runs.csv"])
     return {"names": names, "files": {name: sha256(content) for name, content in contents.items()}}
 
 
