@@ -12,7 +12,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 exclude_patterns = ["_build"]
 default_role = "code"  # docstrings write `names` as Markdown does
 suppress_warnings = [
-    "myst.xref_missing",  # links of the README to files beside it: tests/test_readme.py follows them
+    "myst.xref_missing",  # links to files beside the README, followed by a test
     "ref.python",  # a type in a docstring that several modules have, such as Table
 ]
 

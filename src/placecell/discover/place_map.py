@@ -74,7 +74,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     Attributes
     ----------
     found_ : bool
-        Whether there is anything to find: `p_value_` ≤ `alpha`. If not, a map is a picture of noise.
+        Whether there is anything to find: `p_value_` ≤ `alpha`. If not, a map shows noise.
     gain_, p_value_ : float
         What columns tell about each other on rows untouched by training and choice (nats a value),
         and its one-sided p-value; NaN below 30 rows.
