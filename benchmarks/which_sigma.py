@@ -1,0 +1,125 @@
+"""Which σ? The runs of the study in docs/which_sigma.md; `which_sigma_show.py` makes its tables.
+
+    python benchmarks/which_sigma.py base            # each world in its base setting
+    python benchmarks/which_sigma.py varied          # one thing changed at a time
+    python benchmarks/which_sigma.py more            # the other half of the changes
+    python benchmarks/which_sigma.py vit             # a vision transformer as people build it
+    python benchmarks/which_sigma.py base text nmar  # some worlds of a part only
+
+Each is an ordinary sweep into runs/which_sigma/WORLD: it can be stopped, continued, and run by
+several processes at once. About six seconds of one core a run. Settings: which_sigma.toml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from placecell.config import RunConfig
+from placecell.sweep import grid, local, sweep
+
+RUNS = Path("runs/which_sigma")
+PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+Settings = dict[str, Any]
+
+SHARES = [0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99]
+COMMON = [0.02, 0.1, 0.2, 0.4, 0.8, 0.95]  # the shares that all settings have
+ROOT_WIDTH = 0.125  # d^−½ of width 64
+LEARNED = {"encoding": "learnable"}
+BASE = [
+    LEARNED | {"rho": SHARES},
+    LEARNED | {"sigma": [0.0, 0.02, ROOT_WIDTH, 1.0]},
+    {"encoding": "sinusoidal"},
+]
+VARIED = [LEARNED | {"rho": COMMON}, LEARNED | {"sigma": [0.02, 1.0]}]
+VIT = [LEARNED | {"sigma": [0.0, 0.02, 1.0]}, LEARNED | {"rho": [0.03, 0.1, 0.3, 0.6, 0.9]}]
+VIT_LONG = [LEARNED | {"sigma": 0.02}, LEARNED | {"rho": [0.1, 0.3, 0.6]}]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One curve over σ: a world, and what is changed of it."""
+
+    world: str
+    change: str
+    task: str
+    headline: str
+    settings: Settings
+    grids: list[Settings]
+    seeds: int = 3
+
+    @property
+    def folder(self) -> Path:
+        """Where its runs are."""
+        return RUNS / self.world.replace(" ", "_")
+
+    def configs(self) -> list[RunConfig]:
+        """Return its runs."""
+        base = RunConfig.of({"task": self.task}).override(PLAN["everywhere"] | self.settings)
+        return grid(base, self.grids, {}, self.seeds)
+
+
+def changed(world: Settings, change: str) -> Settings:
+    """Return the settings of a world with one thing changed."""
+    settings: Settings = world["settings"]
+    by_name: dict[str, Settings] = {
+        "base": {},
+        "tokens / 4": {"token_sigma": settings["token_sigma"] / 4},
+        "tokens × 4": {"token_sigma": settings["token_sigma"] * 4},
+        "weights / 2": {"weight_scale": 0.5},
+        "weights × 2": {"weight_scale": 2.0},
+        "post-norm": {"norm": "post"},
+        "Adam": {"optimizer": "adam", "lr": world["adam_lr"]},
+    }
+    return settings | by_name[change]
+
+
+def settings_of(part: str) -> list[Setting]:
+    """Return the settings of a part of the study."""
+    if part == "vit":
+        return [
+            Setting(
+                "vit",
+                name,
+                "images",
+                one["headline"],
+                PLAN["vit"] | one["settings"],
+                VIT_LONG if name.endswith("long") else VIT,
+                seeds=5,
+            )
+            for name, one in PLAN["vit_settings"].items()
+        ]
+    return [
+        Setting(
+            name,
+            change,
+            one["task"],
+            one["headline"],
+            changed(one, change),
+            BASE if part == "base" else VARIED,
+        )
+        for name, one in PLAN["world"].items()
+        for change in (("base",) if part == "base" else one[part])
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("part", choices=("base", "varied", "more", "vit"))
+    parser.add_argument("world", nargs="*", help="of this part; none: all")
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    for setting in settings_of(given.part):
+        if given.world and setting.world not in given.world:
+            continue
+        done = sweep(setting.configs(), setting.folder, local(given.workers))
+        print(setting.world, setting.change, done.counts, flush=True)
+        if len(done) < len(setting.configs()):
+            return  # stopped; the same command goes on
+
+
+if __name__ == "__main__":
+    main()
