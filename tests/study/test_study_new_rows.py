@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +12,7 @@ import placecell
 from placecell.cli import call
 from placecell.errors import InputError
 from placecell.store import load_store
+from placecell.study.intervals import interval_table
 from placecell.study.new_rows import Tuning, _tune, extend, unused_entries
 from placecell.tasks.latin_orders.task import SIDE
 from placecell.train import load_model, make_task
@@ -29,14 +31,16 @@ SMALL = {
     "warmup": 0,
 }
 ENCODINGS = ("learnable", "factored", "relative", "continuous", "sinusoidal")
+N_RUNS = len(ENCODINGS) + 2  # three seeds of the first, one of the others
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("extend")
     for name in ENCODINGS:
-        config = placecell.preset("latin_orders").override(SMALL | {"encoding": name, "axes": None})
-        placecell.run(config, out)
+        for seed in range(3 if name == "learnable" else 1):
+            changes = {"encoding": name, "axes": None, "seed": seed}
+            placecell.run(placecell.preset("latin_orders").override(SMALL | changes), out)
     return out
 
 
@@ -77,14 +81,15 @@ def test_only_the_new_entries_are_tuned(folder: Path) -> None:
 
 def test_the_table_has_scores_before_and_after(folder: Path) -> None:
     rows = extend(load_store(folder), {"train_orders": "5"}, Tuning(steps=3)).rows()
-    by_name = {row["label"].split()[0]: row for row in rows}
+    by_name = {row["label"].split()[0]: row for row in rows if row["seed"] == 0}
     assert by_name.keys() == set(ENCODINGS)
     for name in ("continuous", "sinusoidal"):
         row = by_name[name]
         assert row["new"] == 0
         assert row["before/accuracy/order 5"] == row["after/accuracy/order 5"]
     assert by_name["learnable"]["new"] == 20 * 16
-    run = next(r for r in load_store(folder) if r.config.encoding.name == "learnable")
+    runs = [r for r in load_store(folder) if r.config.encoding.name == "learnable"]
+    run = next(r for r in runs if r.config.seed == 0)
     assert by_name["learnable"]["before/accuracy"] == pytest.approx(run.final("test", "accuracy"))
 
 
@@ -102,9 +107,40 @@ def test_changes_that_cannot_be_made(folder: Path, tmp_path: Path, capsys) -> No
 
 
 def test_the_command_prints_and_writes_the_table(folder: Path, tmp_path: Path, capsys) -> None:
-    out = tmp_path / "extended.csv"
+    out = tmp_path / "extended"
     words = ["--set", "train_orders=5", "--steps", "1", "--out", str(out)]
     assert call(["extend", str(folder), *words]) == 0
-    said = capsys.readouterr().out
-    assert "before/accuracy/order 5" in said
-    assert len(out.read_text().splitlines()) == 1 + len(ENCODINGS)
+    said = capsys.readouterr().out.splitlines()
+    row = next(line for line in said if line.startswith("| learnable") and "order 5" in line)
+    assert row.count(" to ") == 3, "three seeds have an interval before, after and of the gain"
+    row = next(line for line in said if line.startswith("| sinusoidal") and "order 5" in line)
+    assert " to " not in row, "one seed has none"
+    assert len((out / "runs.csv").read_text().splitlines()) == 1 + N_RUNS
+    assert "gain/accuracy/order 5" in (out / "intervals.csv").read_text()
+
+
+def test_every_measurement_has_its_mean_and_interval(folder: Path, tmp_path: Path) -> None:
+    findings = placecell.analyse(folder)
+    rows = {(row["label"], row["measure"]): row for row in findings.intervals.rows()}
+    learnable = next(name for name in findings.summary.labels if name.startswith("learnable"))
+    for name in ("test/accuracy", "test/accuracy/order 3", "test/accuracy/order 5", "table/moved"):
+        values = findings.summary.values(learnable, name)
+        row = rows[learnable, name]
+        assert row["seeds"] == len(values) == 3
+        assert row["mean"] == pytest.approx(values.mean())
+        assert min(values) <= row["low"] <= row["mean"] <= row["high"] <= max(values)
+    shown = next(row for row in findings.configurations.rows() if row["label"] == learnable)
+    headline = rows[learnable, "test/accuracy"]
+    assert (shown["low"], shown["high"]) == (headline["low"], headline["high"])
+
+
+def test_means_of_known_values() -> None:
+    runs = [("a", {"x": float(v), "y": float("nan") if v < 9 else 1.0}) for v in range(10)]
+    one, two, three = interval_table([*runs, ("b", {"x": 7.0})]).rows()
+    assert (one["label"], one["measure"], one["seeds"], one["mean"]) == ("a", "x", 10, 4.5)
+    half = 1.96 * np.std(range(10)) / 10**0.5  # of a normal distribution: 1.78
+    assert one["low"] == pytest.approx(4.5 - half, abs=0.2)
+    assert one["high"] == pytest.approx(4.5 + half, abs=0.2)
+    assert (two["measure"], two["seeds"], two["mean"]) == ("y", 1, 1.0)
+    assert (three["label"], three["mean"]) == ("b", 7.0)
+    assert np.isnan(three["low"])

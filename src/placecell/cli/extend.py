@@ -25,10 +25,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Score the finished runs of a folder on other samples of their task (--set), and again after
-    tuning only those entries of the encoding that their own training never used."""
+    tuning only those entries of the encoding that their own training never used: means over seeds
+    with 95 % intervals, the gain paired by seed. --out takes runs.csv and intervals.csv."""
     setup_torch(args)
     from placecell.store import files, load_store
-    from placecell.study.new_rows import Tuning, extend
+    from placecell.study.new_rows import Tuning, extend, table_of_means
 
     if args.steps < 1 or not args.lr > 0:
         raise InputError("extend needs --steps of at least 1 and --lr above 0.")
@@ -36,16 +37,23 @@ def run(args: argparse.Namespace) -> int:
     if not changes:
         raise InputError("extend needs --set KEY=VALUE, such as --set train_orders=6.")
     table = extend(load_store(args.folder), changes, Tuning(args.steps, args.lr))
+    means = table_of_means(table)
     if args.out:
-        files.write_bytes(Path(args.out), files.csv_bytes(table))
-    rows = table.rows()
+        out = Path(args.out)
+        files.make_folder(out)
+        files.write_bytes(out / "runs.csv", files.csv_bytes(table))
+        files.write_bytes(out / "intervals.csv", files.csv_bytes(means))
     if args.json:
-        print_json({"runs": rows})
+        print_json({"runs": table.rows(), "intervals": files.finite(means.rows())})
         return DONE
-    shown = [name for name in rows[0] if not name.endswith("/loss")]
-    print("| " + " | ".join(shown) + " |\n|" + "---|" * len(shown))
-    for row in rows:
-        print("| " + " | ".join(_cell(row.get(name)) for name in shown) + " |")
+    entries = dict(zip(table["label"], table["new"], strict=True))
+    print("| encoding | entries tuned | measure | before | after | gain |\n|" + "---|" * 6)
+    by_measure = {(row["label"], row["measure"]): row for row in means.rows()}
+    for label, measure in by_measure:
+        when, _, name = measure.partition("/")
+        if when == "before" and not name.endswith("loss"):
+            cells = [_cell(by_measure[label, f"{w}/{name}"]) for w in ("before", "after", "gain")]
+            print(f"| {label} | {entries[label]} | {name} | {' | '.join(cells)} |")
     return DONE
 
 
@@ -56,14 +64,16 @@ def _pair(text: str) -> tuple[str, str]:
     return key.strip().replace("-", "_"), value.strip()
 
 
-def _cell(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+def _cell(row: dict[str, Any]) -> str:
+    """A mean, and its interval if there are seeds enough for one."""
+    between = f" ({row['low']:.3f} to {row['high']:.3f})" if row["low"] == row["low"] else ""
+    return f"{row['mean']:.3f}{between}"
 
 
 COMMAND = Command(
     name="extend",
     help="new rows of an encoding, tuned alone",
-    usage="FOLDER --set KEY=VALUE [--steps N] [--out FILE]",
+    usage="FOLDER --set KEY=VALUE [--steps N] [--out FOLDER]",
     run=run,
     add_options=add_options,
 )

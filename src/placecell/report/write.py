@@ -53,7 +53,7 @@ def analyse(folder: Path | str, out: Path | str, quiet: bool = False) -> Written
     folder : Path or str
         A folder of runs.
     out : Path or str
-        The folder for runs.csv, summary.csv, summary.json, summary.md and figures.
+        The folder for runs.csv, summary.csv, intervals.csv, summary.json, summary.md and figures.
     quiet : bool
         Do not count the runs on stderr while they are measured.
 
@@ -73,7 +73,7 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     findings : Findings
         What was measured.
     out : Path or str
-        The folder for runs.csv, summary.csv, summary.json, summary.md and figures.
+        The folder for runs.csv, summary.csv, intervals.csv, summary.json, summary.md and figures.
 
     Returns
     -------
@@ -88,9 +88,11 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     table = Table.from_rows([*facts["configurations"], *facts["baselines"]])
     files.write_bytes(out / "runs.csv", files.csv_bytes(findings.runs))
     files.write_bytes(out / "summary.csv", files.csv_bytes(table))
+    files.write_bytes(out / "intervals.csv", files.csv_bytes(findings.intervals))
     files.write_json(out / "summary.json", files.finite(facts))
     files.write_text(out / "summary.md", text + "\n")
-    paths = [out / name for name in ("summary.md", "summary.csv", "runs.csv", "summary.json")]
+    tables = ("summary.csv", "intervals.csv", "runs.csv")
+    paths = [out / name for name in ("summary.md", *tables, "summary.json")]
     if isinstance(summary.task, HasNames):
         files.write_bytes(out / "places.csv", files.csv_bytes(place_table(summary)))
         paths.append(out / "places.csv")

@@ -55,6 +55,11 @@ class Findings:
         """One row per run, with every measurement."""
         return self.summary.run_table()
 
+    @property
+    def intervals(self) -> Table:
+        """One row per configuration and measurement: mean over seeds with its 95 % interval."""
+        return self.summary.interval_table()
+
     def to_frame(self) -> pd.DataFrame:
         """Return `configurations` as a pandas data frame; `runs.to_frame()` gives the runs.
 

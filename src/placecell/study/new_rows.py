@@ -15,6 +15,7 @@ from placecell.model import Transformer
 from placecell.seeds import torch_stream
 from placecell.store.runs import RunResult
 from placecell.store.table import Table
+from placecell.study.intervals import interval_table
 from placecell.tasks.base import Examples, Task, check_splits
 from placecell.train.loop import batch_rows, evaluate_splits
 from placecell.train.run import load_model, make_task
@@ -70,7 +71,7 @@ def extend(
     -------
     Table
         One row per run: label, seed, `new` (number of entries tuned), and every test metric as
-        `before/…` and `after/…`.
+        `before/…`, `after/…` and `gain/…`, the difference.
     """
     runs = [run for run in runs if run.status == "done"]
     if not runs:
@@ -93,9 +94,31 @@ def extend(
         row |= _scores("before", model, other, splits)
         if row["new"]:
             _tune(model, other, splits["train"], new, tuning, config.seed)
-        rows.append(row | _scores("after", model, other, splits))
+        row |= _scores("after", model, other, splits)
+        names = [name.partition("/")[2] for name in row if name.startswith("after/")]
+        row |= {f"gain/{name}": row[f"after/{name}"] - row[f"before/{name}"] for name in names}
+        rows.append(row)
     on_run(len(runs), len(runs))
     return Table.from_rows(rows)
+
+
+def table_of_means(extended: Table) -> Table:
+    """Average what `extend` found over the seeds of each configuration.
+
+    Parameters
+    ----------
+    extended : Table
+        As `extend` returns it.
+
+    Returns
+    -------
+    Table
+        `label`, `measure`, `seeds`, `mean`, `low` and `high`, as `interval_table` has them.
+    """
+    rows = sorted(extended.rows(), key=lambda row: (row["label"], row["seed"]))
+    return interval_table(
+        (row["label"], {k: v for k, v in row.items() if "/" in k and v is not None}) for row in rows
+    )
 
 
 def unused_entries(model: Transformer, task: Task, examples: Examples) -> dict[str, Tensor]:

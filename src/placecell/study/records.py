@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from placecell import analysis
 from placecell.config.labels import flatten
-from placecell.seeds import numpy_stream
 from placecell.store.runs import RunResult
 from placecell.store.table import Table
+from placecell.study.intervals import interval_table, mean_interval
 from placecell.tasks.base import Task, Truth
 from placecell.tasks.optional import HasBaselines
 
@@ -161,11 +161,20 @@ class Summary:
         analysis.Interval
             NaN if it was never measured.
         """
-        values = self.values(label, name)
-        finite = values[np.isfinite(values)]
-        if not len(finite):
-            return analysis.Interval(math.nan, math.nan, math.nan, 0.95, "not measured")
-        return analysis.bootstrap_interval(finite, numpy_stream(0, f"interval/{label}/{name}"))
+        return mean_interval(self.values(label, name), label, name)
+
+    def interval_table(self) -> Table:
+        """Average every measurement of every configuration over seeds.
+
+        Returns
+        -------
+        Table
+            One row for each configuration and measurement: `label`, `measure`, `seeds`, `mean`,
+            `low` and `high`.
+        """
+        place = {label: number for number, label in enumerate(self.labels)}
+        ordered = sorted(self.runs, key=lambda r: (place[r.label], r.result.config.seed))
+        return interval_table((run.label, run.values) for run in ordered)
 
     def sigma_curve(self) -> list[tuple[float, str]]:
         """Return the configurations with a learnable table, in the order of σ.
