@@ -163,6 +163,8 @@ def broken(what: str) -> np.ndarray:
         a = a[:4, :4]
     elif what == "nan":
         a[0, 1] = a[1, 0] = np.inf
+    elif what == "complex":
+        a = a + 1j
     return a
 
 
@@ -175,6 +177,7 @@ def broken(what: str) -> np.ndarray:
         ("negative", "must not be negative; row 1, column 2 is -1"),
         ("small", "4 nodes; at least six"),
         ("nan", "finite numbers"),
+        ("complex", "its numbers are complex"),
     ],
 )
 def test_graphs_that_cannot_be_used(what: str, said: str, tmp_path: Path) -> None:
@@ -197,6 +200,9 @@ def test_other_files_and_settings_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "bad.npy").write_text("no array")
     with pytest.raises(InputError, match="not a plain array"):
         GraphValues(Config(graph="files", adjacency=str(tmp_path / "bad.npy")))
+    np.savez(tmp_path / "empty.npz")
+    with pytest.raises(InputError, match="it is empty"):
+        GraphValues(Config(graph="files", adjacency=str(tmp_path / "empty.npz")))
     with pytest.raises(InputError, match="add --graph files"):
         Config(adjacency="a.csv")
     with pytest.raises(InputError, match="needs --adjacency"):

@@ -203,6 +203,9 @@ def make(folder: Path) -> Path:
         ({"images": np.zeros((5, 4))}, "expected images × height × width"),
         ({"images": np.full((5, 4, 4), np.nan)}, "finite numbers"),
         ({"images": np.zeros((1, 4, 4)), "labels": np.zeros(1)}, "one image"),
+        ({"images": np.zeros((3, 4, 4)), "labels": [0, 1, np.nan]}, "whole numbers or words"),
+        ({"images": np.zeros((3, 4, 4)), "labels": [0, 1, 0.5]}, "whole numbers or words"),
+        ({"images": np.zeros((3, 4, 4)) + 1j, "labels": [0, 1, 2]}, "finite numbers"),
     ],
 )
 def test_arrays_that_cannot_be_used(arrays: dict, said: str, tmp_path: Path) -> None:
@@ -221,6 +224,9 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
     (tmp_path / "bad.idx").write_bytes(idx(np.zeros((3, 2, 2)))[:-1])
     with pytest.raises(InputError, match="12 bytes after its header, found 11"):
         load_files(tmp_path / "bad.idx", None)
+    (tmp_path / "bad.gz").write_bytes(b"\x1f\x8b\x08\x00garbage garbage")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_files(tmp_path / "bad.gz", None)
     (tmp_path / "else.bin").write_bytes(b"hello")
     with pytest.raises(InputError, match=r"expected an \.npz, a folder of images, or an idx file"):
         load_files(tmp_path / "else.bin", None)
@@ -239,6 +245,15 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_used(settings: dict, said: str) -> None:
     with pytest.raises(InputError, match=said):
         ImagePatches(Config(**settings))
+
+
+def test_equal_images_are_counted_once(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).random((9, 4, 4))
+    np.savez(tmp_path / "x.npz", images=images[[0, 1, 2, 3, 4, 5, 6, 7, 7]], labels=np.arange(9))
+    own = {"dataset": "files", "images": str(tmp_path / "x.npz")}
+    task = ImagePatches(Config(**own, n_train=5, n_valid=2, n_test=2))
+    with pytest.raises(InputError, match="different images: 8, but n_train"):
+        task.splits()
 
 
 def test_images_without_classes_can_be_masked(tmp_path: Path) -> None:

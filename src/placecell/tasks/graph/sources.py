@@ -168,7 +168,9 @@ def _own(config: Config) -> Network:
     np.fill_diagonal(weights, 0.0)
     parts = _count_parts(weights)
     if parts > 1:
-        raise InputError(f"{path}: the graph falls into {parts} parts; it must be connected.")
+        raise InputError(
+            f"{path}: the graph falls into {parts} parts; it must be connected, so keep one part."
+        )
     names = tuple(f"node {i + 1}" for i in range(n))
     if config.names is not None:
         names = tuple(words(Path(config.names)))
@@ -200,10 +202,14 @@ def read_table(path: Path) -> Array:
 
 def _array(path: Path) -> Array:
     loaded = np.load(path, allow_pickle=False)
-    if isinstance(loaded, np.ndarray):
-        return loaded.astype(np.float64)
-    with loaded as file:
-        return np.asarray(file[file.files[0]], dtype=np.float64)
+    if not isinstance(loaded, np.ndarray):
+        with loaded as file:
+            if not file.files:
+                raise ValueError("it is empty")
+            loaded = file[file.files[0]]
+    if np.iscomplexobj(loaded):
+        raise ValueError("its numbers are complex")
+    return np.asarray(loaded, dtype=np.float64)
 
 
 def _count_parts(weights: Array) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def _checked(name: str, pixels: NDArray[Any], labels: NDArray[Any] | None) -> Im
         )
     if len(pixels) < 2:
         raise InputError(f"{name}: one image; at least two are needed.")
-    if not np.issubdtype(pixels.dtype, np.number) or not np.isfinite(pixels).all():
+    if pixels.dtype.kind not in "biuf" or not np.isfinite(pixels).all():
         raise InputError(f"{name}: pixels must be finite numbers.")
     if labels is None:
         return Images(name, pixels.astype(np.float64), None, ())
@@ -107,6 +108,8 @@ def _checked(name: str, pixels: NDArray[Any], labels: NDArray[Any] | None) -> Im
             f"{name}: {len(pixels)} images and labels of shape {labels.shape}; expected one label "
             "an image."
         )
+    if labels.dtype.kind not in "biufUS" or (labels.dtype.kind == "f" and (labels % 1 != 0).any()):
+        raise InputError(f"{name}: labels must be whole numbers or words.")
     classes, numbers = np.unique(labels, return_inverse=True)
     return Images(
         name, pixels.astype(np.float64), numbers.astype(np.int64), tuple(map(str, classes))
@@ -124,7 +127,10 @@ def _npz(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: not an .npz of plain arrays ({error}).") from None
+        raise InputError(
+            f"{path}: not an .npz of plain arrays; write one with "
+            "numpy.savez(file, images=…, labels=…)."
+        ) from None
 
 
 def _folder(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
@@ -146,7 +152,9 @@ def _folder(path: Path) -> tuple[NDArray[Any], NDArray[Any] | None]:
         picture = picture if picture.ndim == 3 else picture[..., None]
         if pictures and picture.shape != pictures[0].shape:
             sizes = (_size(picture), _size(pictures[0]))
-            raise InputError(f"{file}: {sizes[0]}, but {files[0]} has {sizes[1]}.")
+            raise InputError(
+                f"{file}: {sizes[0]}, but {files[0]} has {sizes[1]}; all must have one size."
+            )
         pictures.append(picture)
     parents = [file.relative_to(path).parts[:-1] for file in files]
     named = all(parents)
@@ -164,7 +172,7 @@ def _idx(path: Path) -> NDArray[Any]:
     try:
         content = path.read_bytes()
         content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: cannot be read ({error}).") from None
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX_TYPES:
         raise InputError(f"{path}: expected an .npz, a folder of images, or an idx file.")

@@ -118,8 +118,12 @@ class ImagePatches(Task):
         """The patches (N n f) in shuffled order, standardised, and the classes, of each split."""
         c, pixels = self.config, self._images.pixels
         first = np.unique(pixels.reshape(len(pixels), -1), axis=0, return_index=True)[1]
-        if len(first) < c.n_train + c.n_valid + c.n_test:
-            raise InputError(f"{self._images.name}: only {len(first)} images are different.")
+        wanted = c.n_train + c.n_valid + c.n_test
+        if len(first) < wanted:
+            raise InputError(
+                f"{self._images.name}: different images: {len(first)}, but n_train + n_valid + "
+                f"n_test are {wanted}; make them smaller."
+            )
         order = numpy_stream(c.split_seed, "split").permutation(np.sort(first))
         labels = self._images.labels
         numbers = np.zeros(len(pixels), np.int64) if labels is None else labels
