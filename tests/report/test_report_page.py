@@ -20,8 +20,9 @@ import placecell
 from placecell import analysis
 from placecell.config import RunConfig, read_toml
 from placecell.errors import InputError
+from placecell.report import sentences
 from placecell.report.figures import finding as figures
-from placecell.report.page import arrays, panels, sentences
+from placecell.report.page import arrays, panels
 from placecell.report.page.build import Page, build_page, embed
 from placecell.store import RunSet, Store, files
 from placecell.study.findings import as_text, sweep_facts
@@ -545,7 +546,7 @@ def test_similarity_in_the_figure_is_that_of_the_analysis(summary: Summary) -> N
     run = replace(next(r for r in summary.runs if r.label == SMALL), table=table)
     figure = Figure()
     axis = figure.subplots()
-    figures._similarity(axis, replace(summary, runs=[run]), SMALL, "black", figure)
+    figures._similarity(axis, summary, run, "black", figure)
     shown = np.array(axis.images[0].get_array())
     assert np.isnan(np.diag(shown)).all()
     np.testing.assert_allclose(np.nan_to_num(shown), analysis.row_similarity(table), atol=1e-12)

@@ -9,8 +9,9 @@ import pytest
 
 import placecell
 from placecell import analysis
-from placecell.report.figures import tiles
+from placecell.report.figures.tiles import fig_tiles
 from placecell.report.write import write_analysis
+from placecell.study.arrangement import contrast
 from placecell.study.places import place_table
 
 SMALL = {
@@ -36,33 +37,34 @@ def findings(tmp_path_factory):
 
 
 def test_a_tile_is_one_row_of_the_similarity_laid_out_on_the_grid(findings) -> None:
-    figure = tiles.pictures(findings.summary)["tiles"]
-    parts = figure.subfigs[:-1]  # the last has the colour scale
-    assert [part.get_suptitle() for part in parts] == ["learnable σ=0.1", "learnable σ=2.0"]
-    coords = findings.summary.task.places.coords.int().numpy()
+    summary = findings.summary
+    figure = fig_tiles(summary)
+    *panels, scale = figure.axes
+    assert [panel.get_title().split("\n")[0] for panel in panels] == [
+        *(f"learned from σ = {run.result.config.encoding.sigma:g}" for run in contrast(summary)),
+        "the ideal:",
+    ]
+    assert "share an edge" in panels[2].get_title()
+    relation = summary.truth.relation
+    tables = [run.table for run in contrast(summary)] + [relation + np.eye(len(relation))]
+    coords = summary.task.places.coords.int().numpy()
     limits = set()
-    for part, run in zip(parts, findings.summary.runs, strict=True):
-        similarity = analysis.row_similarity(run.table)
-        images = [axis.images[0] for axis in part.axes]
-        assert len(images) == 16
-        limits |= {image.get_clim() for image in images}
+    for panel, table in zip(panels, tables, strict=True):
+        similarity = analysis.row_similarity(table)
+        image, own = (np.asarray(one.get_array()) for one in panel.images)
+        limits.add(panel.images[0].get_clim())
+        assert image.shape == (19, 19), "four maps of four cells and three gaps"
+        assert np.isnan(image[4]).all()
         for token, (row, column) in enumerate(coords):
-            tile = np.asarray(images[row * 4 + column].get_array())
+            tile = image[row * 5 : row * 5 + 4, column * 5 : column * 5 + 4]
             for other, (r, c) in enumerate(coords):
                 if other == token:
                     assert np.isnan(tile[r, c])
+                    assert own[row * 5 + r, column * 5 + c] == 1
                 else:
                     assert tile[r, c] == pytest.approx(similarity[token, other])
     assert len(limits) == 1, "one colour scale for all"
-
-
-def test_tiles_need_a_whole_grid() -> None:
-    grid = np.array([[r, c] for r in range(2) for c in range(3)], dtype=float)
-    cells, shape = tiles.grid_of(grid[::-1])
-    assert (cells.tolist(), shape) == ([5, 4, 3, 2, 1, 0], (2, 3))
-    assert tiles.grid_of(grid[:-1]) is None
-    assert tiles.grid_of(grid + 0.5) is None
-    assert tiles.grid_of(grid[:, :1]) is None
+    assert scale.get_ylabel() == "similarity of the rows"
 
 
 def test_names_reach_the_table_of_places(findings, tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     """
     _need_matplotlib()
     from placecell.report.figures import finding as figures
-    from placecell.report.figures import networks, tiles
+    from placecell.report.figures import networks
+    from placecell.report.figures.tiles import fig_tiles
 
     out, summary, facts, text = Path(out), findings.summary, findings.facts, str(findings)
     files.make_folder(out)
@@ -96,12 +97,13 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     if isinstance(summary.task, HasNames):
         files.write_bytes(out / "places.csv", files.csv_bytes(place_table(summary)))
         paths.append(out / "places.csv")
+    tiles = fig_tiles(summary)
     drawn = {
+        **({} if tiles is None else {"tiles": tiles}),
         "finding": figures.fig_finding(summary),
         "tables": figures.fig_tables(summary),
         "training": figures.fig_training(summary),
         **networks.pictures(summary),
-        **tiles.pictures(summary),
     }
     return Written(text, facts, paths + _write_pictures(drawn, out))
 

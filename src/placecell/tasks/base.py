@@ -110,6 +110,8 @@ class Truth:
     from_data : bool
         True if nothing is known of the arrangement, and `partition` is communities of the training
         data's own correlations. Reports then call it that, and not the truth.
+    together : str
+        When two places belong together, in words that follow "if they".
     """
 
     relation: NDArray[np.float64]
@@ -118,6 +120,7 @@ class Truth:
     partition: str | None = None
     spatial: bool = True
     from_data: bool = False
+    together: str = "are related"
 
     @classmethod
     def unknown(cls, n: int) -> Truth:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from placecell import analysis
+from placecell.study.arrangement import arrangement, contrast
 from placecell.study.records import OWN_COMMUNITIES, RunSummary, Summary
 
 INK, SMALL, LARGE = "#1b3a57", "#0f7b6c", "#c2452d"
@@ -52,16 +53,11 @@ def fig_finding(summary: Summary) -> Figure:
     first, second = summary.task.shown[:2]
     _against_sigma(axes["B"], summary, first, _words(first, summary), others=False)
     _agreement(axes["C"], summary)
-    curve = summary.sigma_curve()
-    for letter in "DE":
-        axes[letter].set_visible(bool(curve))
-    if curve:
-        readable = [
-            np.nan_to_num(summary.interval(label, first).estimate, nan=-np.inf)
-            for _, label in curve
-        ]
-        _similarity(axes["D"], summary, curve[int(np.argmax(readable))][1], SMALL, figure)
-        _similarity(axes["E"], summary, curve[-1][1], LARGE, figure)
+    pair = contrast(summary)
+    for letter, colour in (("D", SMALL), ("E", LARGE)):
+        axes[letter].set_visible(bool(pair))
+        if pair:
+            _similarity(axes[letter], summary, pair.pop(0), colour, figure)
     _against_sigma(axes["F"], summary, second, _words(second, summary), others=False)
     for letter, panel in axes.items():
         panel.set_title(letter.lower(), loc="left", fontweight="bold")
@@ -238,23 +234,14 @@ def _agreement(axis: Axes, summary: Summary) -> None:
     axis.set_ylabel(f"test {summary.task.headline}")
 
 
-def _similarity(axis: Axes, summary: Summary, label: str, colour: str, figure: Figure) -> None:
-    run: RunSummary = next(r for r in summary.runs if r.label == label)
-    if run.table is None:
-        axis.set_visible(False)
-        return
-    truth = summary.truth
-    table = (
-        run.table
-        if truth.partition is None
-        else run.table[np.argsort(truth.labels[truth.partition], kind="stable")]
-    )
-    similarity = analysis.row_similarity(table)
+def _similarity(axis: Axes, summary: Summary, run: RunSummary, colour: str, figure: Figure) -> None:
+    assert run.table is not None
+    similarity = analysis.row_similarity(run.table[arrangement(summary).order])
     np.fill_diagonal(similarity, np.nan)  # of a row with itself: left blank
     most = float(np.nanmax(np.abs(similarity)))
     options: dict[str, Any] = {"vmin": -most, "vmax": most, "cmap": "RdBu_r"}
     image = axis.imshow(similarity, **options)
     figure.colorbar(image, ax=axis, shrink=0.8)
-    axis.set_xlabel(f"{label}: similarity of the learned rows", color=colour, fontsize=9)
+    axis.set_xlabel(f"{run.label}: similarity of the learned rows", color=colour, fontsize=9)
     axis.set_xticks([])
     axis.set_yticks([])

@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from placecell import analysis
 from placecell.report.figures.finding import INK, LARGE, OTHERS, SMALL, _against_sigma, _agreement
-from placecell.study.records import RunSummary, Summary
+from placecell.report.figures.tiles import fig_tiles
+from placecell.study.arrangement import arrangement, contrast
+from placecell.study.records import Summary
 
 COLUMN = 3.4  # inches, 86 mm
 STYLE: dict[Any, Any] = {
@@ -76,7 +78,7 @@ def fig_headline(summary: Summary) -> Figure | None:
 
 
 def fig_maps(summary: Summary) -> Figure | None:
-    """Draw the first two principal components of the tables of the best and the largest σ.
+    """Draw the tables of the two runs that `contrast` chooses, in the plane of most variance.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def fig_maps(summary: Summary) -> Figure | None:
     Figure or None
         None if there is no table.
     """
-    pair = _pair(summary)
+    pair = contrast(summary)
     if not pair:
         return None
     figure, truth = _column(0.55), summary.truth
@@ -127,11 +129,11 @@ def fig_similarity(summary: Summary) -> Figure | None:
     Figure or None
         None if there is no table.
     """
-    pair = _pair(summary)
+    pair = contrast(summary)
     if not pair:
         return None
     figure = _column(0.55)
-    order = _order(summary)
+    order = arrangement(summary).order
     for axis, run in zip(np.atleast_1d(figure.subplots(1, len(pair))), pair, strict=True):
         assert run.table is not None
         rows = run.table - run.table.mean(0)
@@ -147,7 +149,7 @@ def fig_similarity(summary: Summary) -> Figure | None:
 
 
 def fig_attention(summary: Summary) -> Figure | None:
-    """Draw attention of the best and the largest σ beside the ideal.
+    """Draw attention of the same two runs beside the ideal.
 
     Each is shown in the layer that follows the true relation most.
 
@@ -161,10 +163,10 @@ def fig_attention(summary: Summary) -> Figure | None:
     Figure or None
         None without attention maps or without a known truth.
     """
-    pair = [run for run in _pair(summary) if run.maps is not None]
+    pair = [run for run in contrast(summary) if run.maps is not None]
     if not pair or summary.task.truth() is None:
         return None
-    relation, order = summary.truth.relation, _order(summary)
+    relation, order = summary.truth.relation, arrangement(summary).order
     total = relation.sum(1, keepdims=True)
     shown = []
     for run in pair:
@@ -235,7 +237,7 @@ def fig_agreement(summary: Summary) -> Figure | None:
 
 
 def fig_curves(summary: Summary) -> Figure | None:
-    """Draw training and test scores over the steps, at the best σ and the largest.
+    """Draw training and test scores over the steps, at the same two σ.
 
     Parameters
     ----------
@@ -246,7 +248,7 @@ def fig_curves(summary: Summary) -> Figure | None:
     -------
     Figure or None
     """
-    labels = [run.label for run in _pair(summary)] or summary.labels[:2]
+    labels = [run.label for run in contrast(summary)] or summary.labels[:2]
     figure = _column(0.5)
     for axis, label in zip(
         np.atleast_1d(figure.subplots(1, len(labels), sharey=True)), labels, strict=True
@@ -266,6 +268,7 @@ def fig_curves(summary: Summary) -> Figure | None:
 
 
 PANELS: dict[str, Callable[[Summary], Figure | None]] = {
+    "tiles": fig_tiles,
     "headline": fig_headline,
     "maps": fig_maps,
     "similarity": fig_similarity,
@@ -278,27 +281,6 @@ PANELS: dict[str, Callable[[Summary], Figure | None]] = {
 
 def _column(ratio: float) -> Figure:
     return Figure(figsize=(COLUMN, COLUMN * ratio), layout="constrained")
-
-
-def _pair(summary: Summary) -> list[RunSummary]:
-    """The first seed's run at the best σ and at the largest; else of the first two configurations
-    with a table."""
-    have = {
-        run.label: run
-        for run in sorted(summary.runs, key=lambda r: -r.result.config.seed)
-        if run.table is not None and np.ptp(run.table) > 0
-    }
-    curve = [label for _, label in summary.sigma_curve() if label in have]
-    if len(curve) > 1:
-        best = summary.sigma_curve()[summary.best_sigma()][1]
-        first = best if best in curve else curve[0]
-        return [have[first], have[curve[-1] if curve[-1] != first else curve[0]]]
-    return [have[label] for label in summary.labels if label in have][:2]
-
-
-def _order(summary: Summary) -> Any:
-    first = next(iter(summary.truth.labels.values()), np.arange(summary.n_places))
-    return np.argsort(first, kind="stable")
 
 
 def _plain_ticks(axis: Any, summary: Summary) -> None:

@@ -1,119 +1,89 @@
-"""Similarity tiles: for each token, a small map of how similar its row is to all others."""
+"""The picture: for each place of a grid, a small map of how alike its row is to all others."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 
 from placecell import analysis
+from placecell.report import sentences
+from placecell.study.arrangement import Arrangement, arrangement, contrast, full_colour
 from placecell.study.records import Array, RunSummary, Summary
 
-MOST_TILES = 100  # tokens: more tiles would be too small to see
-INCH = 0.62  # of one tile
+BLUE, ORANGE = ("#2462ab", "#5c97d3"), ("#ef8a54", "#cc4410")
+COLOURS = LinearSegmentedColormap.from_list("alike", [*BLUE, "#f6f6f6", *ORANGE])
+OWN = "#22303c"  # the place that a small map belongs to
+READING = (
+    "Each small map belongs to one position of the grid (dark square). It shows how alike the "
+    "table's row\nfor this position is to its rows for all others: orange alike, blue unlike."
+)
 
 
-def pictures(summary: Summary) -> dict[str, Figure]:
-    """Draw the tiles of a sweep whose places are the cells of a grid.
+def fig_tiles(summary: Summary) -> Figure | None:
+    """Draw the most readable table, that of the largest σ and the ideal, on one colour scale.
+
+    Small map (r, c) shows the similarity (cosine of the centred rows) of the place at row r and
+    column c to every other place. The ideal is a table that holds the true relation itself.
 
     Parameters
     ----------
     summary : Summary
+        A sweep.
 
     Returns
     -------
-    dict
-        The figure as `tiles`; empty if the places are not a whole grid, or no run has a table.
+    Figure or None
+        None if the places are not a whole grid, or no run has a table.
     """
-    grid = grid_of(summary.task.places.coords.double().numpy())
-    shown = _runs_to_show(summary)
-    if grid is None or len(grid[0]) > MOST_TILES or not shown or not summary.truth.spatial:
-        return {}
-    return {"tiles": fig_tiles(shown, *grid)}
-
-
-def grid_of(coords: Array) -> tuple[Array, tuple[int, int]] | None:
-    """Find the cell of each token on a grid of two axes.
-
-    Parameters
-    ----------
-    coords : array of shape (n, c)
-        Coordinates of the tokens.
-
-    Returns
-    -------
-    cells : int array of shape (n,)
-        The cell of each token, counted row by row.
-    shape : tuple of int
-        Rows and columns.
-
-    None if the tokens are not one at each cell of a grid.
-    """
-    if coords.shape[1] != 2 or not np.array_equal(coords, np.round(coords)):
+    how, runs = arrangement(summary), contrast(summary)
+    if how.shape is None or not runs:
         return None
-    places = (coords - coords.min(0)).astype(int)
-    rows, columns = (int(most) + 1 for most in places.max(0))
-    cells = places[:, 0] * columns + places[:, 1]
-    whole = len(cells) == rows * columns and len(np.unique(cells)) == len(cells)
-    return (cells, (rows, columns)) if whole and min(rows, columns) > 1 else None
-
-
-def fig_tiles(shown: list[RunSummary], cells: Array, shape: tuple[int, int]) -> Figure:
-    """Draw, side by side for each run, the tiles of all tokens at their places on the grid.
-
-    Tile (r, c) is a map of the grid: the similarity (cosine of the centred rows) of the token at
-    row r and column c to every other token; the token itself is left blank. All tiles share one
-    colour scale.
-
-    Parameters
-    ----------
-    shown : list of RunSummary
-        Runs with a table (n, d).
-    cells : int array of shape (n,)
-        The cell of each token, counted row by row.
-    shape : tuple of int
-        Rows and columns of the grid.
-
-    Returns
-    -------
-    Figure
-    """
-    rows, columns = shape
-    at = np.argsort(cells)  # cell -> token
-    tiles = [_similarities(run)[np.ix_(at, at)].reshape(-1, rows, columns) for run in shown]
-    most = max(float(np.nanmax(np.abs(tile))) for tile in tiles)
-    width = INCH * columns * len(shown) + 1.2
-    figure = Figure(figsize=(width, INCH * rows + 0.9), layout="constrained")
-    ratios = [*[INCH * columns] * len(shown), 1.0]  # the last part is the scale's
-    every: Any = figure.subfigures(1, len(ratios), wspace=0.04, width_ratios=ratios)
-    *parts, last = every
+    shown = [(_about(run, summary), _similarity(run.table)) for run in runs]
+    if how.ideal_table is not None:
+        words = f"the ideal:\nalike if they {summary.truth.together}"
+        shown.append((words, _similarity(how.ideal_table)))
+    most = max(full_colour(_similarity(run.table)) for run in runs)
+    rows, columns = how.shape
+    figure = Figure(figsize=(3.2 * len(shown) + 1, 2.9 * rows / columns + 1.45))
+    figure.set_layout_engine("constrained", wspace=0.08)
+    axes = np.atleast_1d(figure.subplots(1, len(shown)))
     image: Any = None
-    for part, run, maps in zip(parts, shown, tiles, strict=True):
-        part.suptitle(run.label, fontsize=10)
-        axes = np.atleast_1d(part.subplots(rows, columns)).flatten()
-        for axis, tile in zip(axes, maps, strict=True):
-            image = axis.imshow(tile, cmap="RdBu_r", vmin=-most, vmax=most)
-            axis.set_xticks([])
-            axis.set_yticks([])
-    bar = figure.colorbar(image, cax=last.add_axes((0.1, 0.15, 0.2, 0.7)))
-    bar.set_label("similarity of the rows", fontsize=8)
+    for axis, (title, values) in zip(axes, shown, strict=True):
+        image = _draw(axis, how, values, most)
+        axis.set_title(title, fontsize=9.5)
+    label = "similarity of the rows"
+    figure.colorbar(image, ax=axes.tolist(), shrink=0.8, aspect=25, extend="both", label=label)
+    figure.suptitle(sentences.claim(summary), fontsize=14, fontweight="bold")
+    figure.supxlabel(READING, fontsize=9.5)
     return figure
 
 
-def _similarities(run: RunSummary) -> Array:
-    assert run.table is not None
-    similarity = analysis.row_similarity(run.table)
-    np.fill_diagonal(similarity, np.nan)  # of a row with itself: left blank
-    return similarity
+def _draw(axis: Axes, how: Arrangement, similarity: Array, most: float) -> Any:
+    assert how.shape is not None
+    tiles, (h, w) = how.tiles(similarity), how.shape
+    own = np.full(tiles.shape, np.nan)
+    for row, column in np.ndindex(h, w):
+        own[row * (h + 1) + row, column * (w + 1) + column] = 1.0
+    image = axis.imshow(tiles, cmap=COLOURS, vmin=-most, vmax=most)
+    axis.imshow(own, cmap=ListedColormap([OWN]))
+    axis.set_axis_off()
+    return image
 
 
-def _runs_to_show(summary: Summary) -> list[RunSummary]:
-    """A run of the σ nearest 0.1 and one of the largest; without a curve, of the first tables."""
-    curve = summary.sigma_curve()
-    wanted = summary.labels
-    if curve:
-        small = min(curve, key=lambda one: abs(one[0] - 0.1))
-        wanted = list(dict.fromkeys((small[1], curve[-1][1])))
-    runs = [next(r for r in summary.runs if r.label == label) for label in wanted]
-    return [r for r in runs if r.table is not None and np.ptp(r.table) > 0][:2]
+def _about(run: RunSummary, summary: Summary) -> str:
+    headline = run.values.get(f"test/{summary.task.headline}", np.nan)
+    relation = run.values.get("table/relation", np.nan)
+    sigma = run.result.config.encoding.sigma
+    curve = run.label in {label for _, label in summary.sigma_curve()}
+    name = f"learned from σ = {sigma:g}" if curve else run.label
+    ideal = f"correlation with the ideal {relation:.2f}\n" if np.isfinite(relation) else ""
+    return f"{name}\n{ideal}test {summary.task.headline} {headline:.3f}"
+
+
+def _similarity(table: Array | None) -> Array:
+    assert table is not None
+    return analysis.row_similarity(table)

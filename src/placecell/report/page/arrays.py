@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placecell.report.page import sentences
+from placecell.report import sentences
 from placecell.report.page.panels import shown
 from placecell.study.records import Array, RunSummary, Summary
 from placecell.study.tables import table_course

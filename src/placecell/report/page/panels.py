@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from placecell.report.page import sentences
+from placecell.report import sentences
 from placecell.store.runs import RunResult
 from placecell.study.records import RunSummary, Summary
 

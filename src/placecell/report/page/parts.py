@@ -12,7 +12,7 @@ from typing import Any
 
 from placecell import tasks
 from placecell.config.labels import flatten, varying
-from placecell.report.page import sentences
+from placecell.report import sentences
 from placecell.store.run_set import RunSet, current_status, environment_of, message_of
 from placecell.store.runs import RunResult
 from placecell.store.table import Table

@@ -134,6 +134,7 @@ class Fmri(MaskedValues):
             partition=partition,
             spatial=self.regions.centroids is not None,
             from_data=from_data,
+            together=f"are of one {partition}",
         )
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:

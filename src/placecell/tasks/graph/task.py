@@ -108,6 +108,7 @@ class GraphValues(MaskedValues):
             labels,
             partition=next(iter(labels), None),
             spatial=network.coords is not None and network.flat,
+            together="are joined",
         )
 
     def names(self) -> list[str]:

@@ -220,7 +220,8 @@ class ImagePatches(Task):
         labels = {"row": row, "column": column}
         labels = {name: values for name, values in labels.items() if np.ptp(values)}
         group = analysis.rectangle_symmetries(*self.grid)
-        return Truth(self._edges(), labels, analysis.renumbered(group, self.cells))
+        group = analysis.renumbered(group, self.cells)
+        return Truth(self._edges(), labels, group, together="share an edge")
 
     def names(self) -> list[str]:
         """Return row and column of each patch, counted from 1."""

@@ -130,7 +130,12 @@ class LatinOrders(Classification):
     def truth(self) -> Truth:
         """Two cells belong together when they share a row or a column."""
         row, column = np.divmod(np.arange(SIDE**2), SIDE)
-        return Truth(_together(), {"row": row, "column": column}, self._symmetries())
+        return Truth(
+            _together(),
+            {"row": row, "column": column},
+            self._symmetries(),
+            together="share a row or a column",
+        )
 
     def _symmetries(self) -> Symmetries:
         """Reorderings of the rows, and of the columns, that stand in every puzzle; transposes."""

@@ -73,7 +73,10 @@ class LatinSquare(Classification):
         together = (row[:, None] == row) | (column[:, None] == column)
         np.fill_diagonal(together, False)
         return Truth(
-            together.astype(float), {"row": row, "column": column}, grid_symmetries(ORDER, ORDER)
+            together.astype(float),
+            {"row": row, "column": column},
+            grid_symmetries(ORDER, ORDER),
+            together="share a row or a column",
         )
 
 

@@ -51,7 +51,13 @@ class Nmar(MaskedValues):
         modules = self.network.modules
         together = modules[:, None] == modules
         np.fill_diagonal(together, False)
-        return Truth(together.astype(float), {"module": modules}, partition="module", spatial=False)
+        return Truth(
+            together.astype(float),
+            {"module": modules},
+            partition="module",
+            spatial=False,
+            together="are of one module",
+        )
 
 
 TASK = Nmar

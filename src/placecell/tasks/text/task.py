@@ -155,7 +155,7 @@ class Text(Task):
         n, at = len(self.order), np.argsort(self.order)  # position -> place
         orders = np.stack([np.arange(n), at[n - 1 - self.order]]).astype(np.intp)
         group = analysis.Symmetries(orders, ("identity", "reversed"))
-        return Truth(path, {"position": self.order}, group)
+        return Truth(path, {"position": self.order}, group, together="follow each other")
 
     def names(self) -> list[str]:
         """Return the true position of each place, counted from 1, as its name."""

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from placecell.store.runs import RunResult
+from placecell.study.arrangement import arrangement, contrast, shows_truth
 from placecell.study.curves import headline_gain, rank_correlation
 from placecell.study.records import Summary, more_is_better
 
-SHOWS = 0.05  # a table shows the truth if fewer shuffled tables than this do as well,
-LEAST = 0.2  # and if its correlation with the true relation is at least this
 PROCRUSTES = "table/procrustes"  # the one measure of which less is better
 
 
@@ -167,27 +166,19 @@ def tables(summary: Summary) -> str:
     str
     """
     curve = summary.sigma_curve()
-    measured: list[tuple[str, float, float]] = []
+    measured: list[tuple[str, float, bool]] = []
     labels = [label for _, label in curve] or [
         label for label in summary.labels if np.isfinite(summary.values(label, "table/moved")).any()
     ]
     for label in labels:
         value = summary.interval(label, "table/relation").estimate
         if math.isfinite(value):
-            measured.append(
-                (label, value, float(np.nanmean(summary.values(label, "table/relation_p"))))
-            )
+            measured.append((label, value, shows_truth(summary, label)))
     if not measured:
         return "No learned table is among these runs; fixed tables are shown as they are."
     names = {label: f"σ = {sigma:g}" for sigma, label in curve}
-    clear = [
-        names.get(label, label) for label, value, p in measured if value >= LEAST and p < SHOWS
-    ]
-    noise = [
-        names.get(label, label)
-        for label, value, p in measured
-        if not (value >= LEAST and p < SHOWS)
-    ]
+    clear = [names.get(label, label) for label, _, shows in measured if shows]
+    noise = [names.get(label, label) for label, _, shows in measured if not shows]
     top = max(measured, key=lambda one: one[1])
     what = summary.reference if summary.truth.from_data else "the true arrangement"
     if not clear:
@@ -201,6 +192,58 @@ def tables(summary: Summary) -> str:
     if not any(kept):
         text += " These runs kept no tables from during training, so there is no slider over steps."
     return text
+
+
+def claim(summary: Summary) -> str:
+    """Say in a heading what the two tables that are shown first have become.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    str
+        Without a full stop.
+    """
+    names = {label: f"σ = {sigma:g}" for sigma, label in summary.sigma_curve()}
+    labels = [run.label for run in contrast(summary)]
+    if not labels:
+        return "No table is learned here"
+    said, truth = [names.get(label, label) for label in labels], summary.truth
+    clear = [shows_truth(summary, label) for label in labels]
+    if not truth.relation.any():
+        return f"What the table has learned at {_list(said)}"
+    kind = arrangement(summary).kind
+    groups = f"the {plural(truth.partition)}" if truth.partition else ""
+    becomes, no = {
+        "order": ("finds the order", "no order"),
+        "groups": (f"finds {groups}", f"none of {groups}"),
+    }.get(kind, ("becomes a map", "no map"))
+    if all(clear):
+        return f"The learned table {becomes} at {_list(said)}"
+    if not any(clear):
+        return f"The learned table shows {no} at {_list(said)}"
+    at = clear.index(True)
+    rest = [name for i, name in enumerate(said) if i != at]
+    stays = "stays noise" if rest[0] in names.values() else f"shows {no}"
+    return f"At {said[at]} the learned table {becomes}, at {rest[0]} it {stays}"
+
+
+def plural(noun: str) -> str:
+    """Write a noun in its plural, such as module or community.
+
+    Parameters
+    ----------
+    noun : str
+        The noun.
+
+    Returns
+    -------
+    str
+    """
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def attention(summary: Summary) -> str:
