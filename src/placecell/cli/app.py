@@ -23,6 +23,7 @@ from placecell.registry import TASKS, load_plugin
 # The files of this folder that are commands, in the order of --help, where those of tasks
 # come before `list`.
 OWN = (
+    "demo",
     "run",
     "sweep",
     "transplant",
@@ -39,6 +40,7 @@ OWN = (
 )
 EXAMPLES = """Positional encodings that transformers learn and people can read.
 
+  placecell demo                                   the finding in about two minutes, with a page
   placecell list                                   what there is
   placecell run latin_square                       train one model (preset quick)
   placecell run latin_square --sigma 2             the same with a large initial table

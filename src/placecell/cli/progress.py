@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Console, Group
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress import (
     BarColumn,
@@ -91,6 +92,8 @@ class SweepProgress:
     """Follows a sweep on standard error: a line for every run that ends and, in a terminal, a live
     table of those that are running, with the time left."""
 
+    stays = False  # whether the live table is still there at the end
+
     def __init__(
         self, configs: Sequence[RunConfig], label: Callable[[RunConfig], str], quiet: bool = False
     ) -> None:
@@ -105,7 +108,7 @@ class SweepProgress:
         self.since: float | None = None
         self.console = Console(stderr=True)
         shown = self.console.is_terminal and not quiet
-        self.live = Live(console=self.console, transient=True) if shown else None
+        self.live = Live(console=self.console, transient=not self.stays) if shown else None
 
     def __enter__(self) -> Self:
         if self.live:
@@ -134,7 +137,9 @@ class SweepProgress:
         headline, count = outcome.headline, f"[{self.done}/{self.total}]"
         score = f" ({outcome.message})" if headline is None else f", test {headline:.4f}"
         how = "reused" if outcome.reused else outcome.status
-        text = f"{count} {self.label(outcome.config)}: {how}{score}{self._times()}"
+        self._print(f"{count} {self.label(outcome.config)}: {how}{score}{self._times()}")
+
+    def _print(self, text: str) -> None:
         if self.live:
             self.live.console.print(text, highlight=False, markup=False)
         else:
@@ -154,6 +159,9 @@ class SweepProgress:
         waiting = self.total - self.done - running
         words = [f"{n} {status}" for status, n in counts.items()]
         words += [f"{running} running", f"{waiting} waiting{self._times()}"]
+        self.live.update(Group(self._table(tally), Text(", ".join(words))))
+
+    def _table(self, tally: Tally) -> RenderableType:
         table = Table.grid(padding=(0, 2))
         for name, config in tally.running.items():
             step, steps = tally.steps.get(name, 0), config.train.steps
@@ -162,7 +170,7 @@ class SweepProgress:
                 ProgressBar(total=steps, completed=step, width=24),
                 f"{step}/{steps}",
             )
-        self.live.update(Group(table, Text(", ".join(words))))
+        return table
 
     def _times(self) -> str:
         now, left = time.monotonic(), self.left - sum(self.steps.values())
@@ -172,3 +180,56 @@ class SweepProgress:
         if self.done < self.total and trained > 0 and training >= SETTLED:
             times += f", about {training / trained * left:.0f} s left"
         return f" ({times})"
+
+
+class ResultTable(SweepProgress):
+    """Follows a small sweep: in a terminal, a table that fills with scores and stays at the end.
+
+    Parameters
+    ----------
+    configs : sequence of RunConfig
+        The runs.
+    row : callable
+        What a configuration is called; runs that differ in their seed alone share a row.
+    score : callable
+        How a score is written.
+    title : str
+        What the scores are.
+    quiet : bool
+        Show nothing.
+    """
+
+    stays = True
+
+    def __init__(
+        self,
+        configs: Sequence[RunConfig],
+        row: Callable[[RunConfig], str],
+        score: Callable[[float], str],
+        title: str,
+        quiet: bool = False,
+    ) -> None:
+        super().__init__(configs, lambda config: f"{row(config)}, seed {config.seed}", quiet)
+        self.rows = list(dict.fromkeys(row(config) for config in configs))
+        self.seeds = sorted({config.seed for config in configs})
+        self.cell = {config.name: (row(config), config.seed) for config in configs}
+        self.score, self.heading = score, title
+
+    def _print(self, text: str) -> None:
+        if not self.live:  # else the table has it
+            say(text)
+
+    def _table(self, tally: Tally) -> RenderableType:
+        cells: dict[tuple[str, int], RenderableType] = {}
+        for name, config in tally.running.items():
+            step, steps = tally.steps.get(name, 0), config.train.steps
+            cells[self.cell[name]] = ProgressBar(total=steps, completed=step, width=8)
+        for outcome in tally.outcomes:
+            headline = outcome.headline if outcome.status == "done" else None
+            cells[self.cell[outcome.config.name]] = (
+                outcome.status if headline is None else Text(self.score(headline), style="bold")
+            )
+        table = Table(self.heading, *(f"seed {seed}" for seed in self.seeds), box=SIMPLE_HEAD)
+        for row in self.rows:
+            table.add_row(row, *(cells.get((row, seed), Text("·")) for seed in self.seeds))
+        return table

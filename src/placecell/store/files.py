@@ -46,7 +46,9 @@ def write_bytes(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             disk.remove(staged)
         if isinstance(error, OSError):
-            raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            advice = "; make room and repeat the command" if full else ""
+            raise InputError(f"{path}: cannot be written ({error.strerror}){advice}.") from error
         raise
     disk.sync_folder(path.parent)
 
@@ -267,7 +269,8 @@ def make_folder(path: Path) -> None:
         disk.remove(probe)
     except OSError as error:
         raise InputError(
-            f"{path}: the output folder cannot be written ({error.strerror}); choose another."
+            f"{path}: the output folder cannot be written ({error.strerror}); choose another "
+            "(--out FOLDER)."
         ) from None
 
 

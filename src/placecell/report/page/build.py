@@ -122,6 +122,7 @@ def build_page(
     items: Path | None = None,
     human: Path | None = None,
     live: str | None = None,
+    reload: int | None = None,
     on_run: Callable[[int, int], None] = lambda done, total: None,
 ) -> Page:
     """Build the page of some runs.
@@ -142,6 +143,8 @@ def build_page(
         A file of people's accuracy on these items.
     live : str, optional
         Version of a page that is served; None for a page that is a file.
+    reload : int, optional
+        Seconds after which a browser reads the page again, for a file that is still growing.
     on_run : callable
         Called with the number of runs measured so far, and of all.
 
@@ -198,6 +201,7 @@ def build_page(
         "title": title or words.title,
         "version": placecell.__version__,
         "live": live is not None,
+        "reload": reload,
         "panels": figures,
         "tables": tables
         and tables
