@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placecell.report.page.sentences import LEAST, SHOWS
+from placecell.study.arrangement import shows_truth
 from placecell.study.records import Summary
 
 
@@ -68,11 +68,9 @@ def _who_generalises(summary: Summary, small: tuple[float, str], large: tuple[fl
 
 
 def _who_has_a_map(summary: Summary, small: tuple[float, str], large: tuple[float, str]) -> str:
-    relation, shows = [], []
-    for _, label in (small, large):
-        relation.append(float(np.nanmean(summary.values(label, "table/relation"))))
-        chance = float(np.nanmean(summary.values(label, "table/relation_p")))
-        shows.append(relation[-1] >= LEAST and chance < SHOWS)
+    labels = small[1], large[1]
+    shows = [shows_truth(summary, label) for label in labels]
+    relation = [summary.interval(label, "table/relation").estimate for label in labels]
     began = [f"the table that began {word}" for word in ("small", "large")]
     both = f"(correlation {relation[0]:.2f} for small, {relation[1]:.2f} for large)"
     alike = "cells of one row or column of the square have numbers that are alike"
