@@ -52,6 +52,7 @@ SMALL = {
     "warmup": 2,
     "snapshots": "table",
 }
+PRESETS = {"latin_square": "adam", "nmar": "quick", "fmri": "quick"}
 DATA: dict[str, dict[str, Any]] = {
     "latin_square": {"n_train": 48, "n_valid": 16, "n_test": 16},
     "nmar": {"modules": "3x6", "n_train": 60, "n_valid": 20, "n_test": 20},
@@ -112,8 +113,8 @@ def write_data() -> None:
 
 
 def small(task: str, settings: dict[str, Any]) -> Any:
-    """The task's quick preset made small, with `settings`."""
-    return placecell.preset(task, "quick").override(SMALL | DATA[task] | settings)
+    """One of the task's presets made small, with `settings`."""
+    return placecell.preset(task, PRESETS[task]).override(SMALL | DATA[task] | settings)
 
 
 def hashes(folder: Path) -> dict[str, str]:
