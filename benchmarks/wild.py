@@ -172,9 +172,9 @@ How libraries build the position tables of their models, before any training. `m
 Each model has its library's default configuration with one layer, no trained weights, random
 tokens or noise images. *σ where it acts* is the standard deviation of what is added, *beside* the
 root mean square of what it is added to, *share ρ* the table's variance over positions divided by
-that plus the variance over examples of what it is added to, *share of logits* the part of the
-first attention's logits (variance) that is the same whatever the tokens are. Of tables that are
-alike only the first is listed. [What the words mean](doctor.md).
+that plus the mean square of what it is added to, *share of logits* the part of the first
+attention's logits (variance) that is the same whatever the tokens are. Of tables that are alike
+only the first is listed. [What the words mean](doctor.md).
 
 """
 

@@ -55,12 +55,14 @@ def test_an_addition_that_scales() -> None:
     assert built.rho == pytest.approx(0.2, rel=0.1)
 
 
-def test_a_constant_added_to_all_tokens_is_no_share() -> None:
+def test_the_doctor_and_calibrate_mean_the_same_share() -> None:
+    """Also of tokens that share a constant: the network sees it beside the table too."""
     model = Plain(0.1)
-    before = placecell.share_of_position(model, MANY)["pos"]
     with torch.no_grad():
-        model.tokens += 7.0
-    assert placecell.share_of_position(model, MANY)["pos"] == pytest.approx(before, rel=0.05)
+        model.tokens += 2.0
+    share = placecell.share_of_position(model, MANY)["pos"]
+    assert share == pytest.approx(placecell.position_share(model.pos, model.tokens[MANY]), rel=0.05)
+    assert share == pytest.approx(0.01 / (0.01 + 1 + 2.0**2), rel=0.1)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.9])

@@ -152,11 +152,11 @@ def record_runs() -> dict[str, Any]:
 def as_recorded(content: bytes) -> bytes:
     """A table of runs without times, and with the columns that it had when it was recorded.
 
-    Since then `error_of_mean` has become `chance`, which accuracies have too, and `passes` has
-    come.
+    Since then `error_of_mean` has become `chance`, which accuracies have too, and `passes` and
+    `rho` have come.
     """
     rows = list(csv.reader(io.StringIO(content.decode())))
-    left_out = {"seconds", "passes"} | (set() if "test/mse" in rows[0] else {"chance"})
+    left_out = {"seconds", "passes", "rho"} | (set() if "test/mse" in rows[0] else {"chance"})
     kept = [place for place, name in enumerate(rows[0]) if name not in left_out]
     rows[0] = ["error_of_mean" if name == "chance" else name for name in rows[0]]
     return "\n".join(",".join(row[place] for place in kept) for row in rows).encode()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from placecell import run
+from placecell.cli.app import call
 from placecell.encodings.share import position_share
 from placecell.errors import InputError
+from placecell.study.summary import summarise
 from placecell.sweep import grid
 from placecell.tasks.base import Task
 from placecell.train import make_model, make_task
@@ -56,3 +58,18 @@ def test_one_of_the_two(tiny) -> None:
     for rho in (0, 1, 1.2):
         with pytest.raises(InputError, match="rho"):
             tiny(rho=rho)
+
+
+def test_a_run_says_its_share_and_its_summary_has_it(tmp_path, capfd) -> None:
+    few = {"n-train": 60, "n-valid": 20, "n-test": 20, "width": 16, "depth": 1, "steps": 2}
+    options = [word for key, value in few.items() for word in (f"--{key}", str(value))]
+    for encoding in (["learnable", "--rho", "0.3"], ["sinusoidal"], ["rotary"]):
+        assert call(["run", "nmar", "--encoding", *encoding, *options, "--out", str(tmp_path)]) == 0
+        said = capfd.readouterr().err
+        assert ("share ρ" in said) == (encoding[0] != "rotary")
+    by_encoding = {
+        one.result.config.encoding.name: one.values.get("rho") for one in summarise(tmp_path).runs
+    }
+    assert by_encoding["learnable"] == pytest.approx(0.3, abs=0.03)
+    assert by_encoding["sinusoidal"] > 0.9  # beside tokens of 0.1
+    assert by_encoding["rotary"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +20,8 @@ from placecell.cli.options import (
 from placecell.command import DONE, FAILED, INTERRUPTED, Command
 
 if TYPE_CHECKING:
+    from placecell.config import RunConfig
+    from placecell.tasks.base import Task
     from placecell.train import State
 
 
@@ -41,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     from placecell.sweep.interrupt import Interrupt
 
     task = train.make_task(config)
+    if not args.json:
+        _say_share(config, task)
     with (
         Interrupt() as interrupt,
         RunProgress(config.train.steps, task.headline, quiet=args.json) as progress,
@@ -90,6 +95,21 @@ def run(args: argparse.Namespace) -> int:
         print(f"placecell: the loss was not finite; {advice}", file=sys.stderr)
         return FAILED
     return DONE
+
+
+def _say_share(config: RunConfig, task: Task) -> None:
+    """Say which σ a run begins with, and which share ρ of its input positions make."""
+    from placecell.sweep.interrupt import say
+    from placecell.train.run import complete, make_model
+    from placecell.train.share import initial_share, token_mean_square
+
+    config = complete(config, task)
+    table = make_model(config, task).table(task.places)
+    rho = initial_share(config, table, token_mean_square(task, 1.0))
+    if math.isfinite(rho):
+        sigma = config.encoding.sigma
+        table_of = "the table" if sigma is None else f"a table of σ {sigma:g}"
+        say(f"{table_of} makes the share ρ {rho:.3g} of the input")
 
 
 COMMAND = Command(

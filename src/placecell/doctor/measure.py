@@ -33,8 +33,8 @@ class AsBuilt:
     beside : float
         Root mean square of what they are joined with.
     rho : float
-        Share of positions: the table's variance over positions, divided by that plus the variance
-        over examples of what it is joined with. NaN for a product.
+        Share of positions: the table's variance over positions, divided by that plus the mean
+        square of what it is joined with. NaN for a product.
     logits : float
         Share of the variance of the first attention's logits after it that is the same whatever
         the tokens are. NaN if no attention follows.
@@ -104,8 +104,8 @@ def as_built(model: nn.Module, example: Any, tables: Tables) -> dict[str, AsBuil
 def share_of_position(model: nn.Module, example: Any) -> dict[str, float]:
     """Measure the share ρ of positions where each table is joined with the tokens.
 
-    ρ is the table's variance over positions, divided by that plus the variance over examples of
-    what it is joined with: 0 if the table is constant, one half if both are as strong.
+    ρ is the table's variance over positions, divided by that plus the mean square of what it is
+    joined with: 0 if the table is constant, one half if both are as strong.
 
     Parameters
     ----------
@@ -187,10 +187,10 @@ def _measure(table: Table, seen: _Seen, batch: int) -> AsBuilt:
     assert join is not None
     own, _ = seen.sides[0]
     squares = [other[other > HIDDEN].square().mean() for _, other in seen.sides]
-    beside = torch.stack(squares).mean().sqrt()
+    square = float(torch.stack(squares).mean())
     rho = math.nan
     if join.how in ("added", "concatenated"):
-        content = _over_examples([other for _, other in seen.sides], batch)
+        content = square
         axis = join.feature_axis
         position = _over_positions(own, seen.sides[0][1], axis, batch)
         if join.how == "concatenated":
@@ -199,7 +199,7 @@ def _measure(table: Table, seen: _Seen, batch: int) -> AsBuilt:
     norm = "none" if not join.normed else "in the branch" if join.joined else "on the sum"
     visible = own[own > HIDDEN]
     sigma = float(visible.std()) if visible.numel() > 1 else 0.0
-    return AsBuilt(sigma, float(beside), rho, share_of_logits(seen.logits, batch), norm)
+    return AsBuilt(sigma, math.sqrt(square), rho, share_of_logits(seen.logits, batch), norm)
 
 
 def _rows_of_examples(tensors: list[Tensor], batch: int) -> Tensor:
@@ -210,14 +210,6 @@ def _rows_of_examples(tensors: list[Tensor], batch: int) -> Tensor:
     if tensors[0].ndim > 1 and tensors[0].shape[1] == batch:
         return torch.cat([t.transpose(0, 1) for t in tensors])
     return torch.stack(tensors)
-
-
-def _over_examples(others: list[Tensor], batch: int) -> float:
-    """Mean variance over examples; the mean square where there is only one."""
-    rows = _rows_of_examples(others, batch)
-    if len(rows) < 2:
-        return float(rows.var())
-    return float(rows.var(dim=0).mean())
 
 
 def _over_positions(own: Tensor, other: Tensor, feature_axis: int, batch: int) -> float:

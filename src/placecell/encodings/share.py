@@ -3,8 +3,7 @@
 ρ = v / (v + t), measured where the table is added to the tokens: v is the variance of the table
 over positions (mean over its columns), t the mean square of the embedded tokens. σ alone says
 little: 0.1 is large beside tokens of 0.02 and small beside tokens of 1. The doctor's
-`share_of_position`, which looks at whole models, takes for t only what varies over examples, so
-that a bias or a token type counts for nothing; its shares are a little larger.
+`share_of_position` measures the same in a whole model.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from placecell.study.records import Array, RunSummary, Summary
 from placecell.tasks.base import Examples, Task, Truth
 from placecell.tasks.optional import HasMeasures, Learned
 from placecell.train.run import load_model, load_snapshots, make_model, make_task
+from placecell.train.share import initial_share, token_mean_square
 
 MAP_SAMPLES = 512  # test samples over which attention maps are averaged
 SHUFFLES = 100  # shuffled tables that a measure is compared with
@@ -106,6 +107,7 @@ def measure(
     samples: dict[Any, Examples] = {}
     guesses: dict[Any, float] = {}
     sizes: dict[Any, int] = {}  # of the training sets
+    squares: dict[Any, float] = {}  # of their tokens
     known, seen, left_out = known or {}, {} if seen is None else seen, dict(left_out or {})
     for number, result in enumerate(results):
         on_run(number, len(results))
@@ -116,6 +118,7 @@ def measure(
             splits = shared[data].splits()
             samples[data] = splits["test"].take(slice(0, MAP_SAMPLES))
             guesses[data], sizes[data] = chance(shared[data], splits), len(splits["train"])
+            squares[data] = token_mean_square(shared[data], 1.0, splits["train"])
         try:
             one = read_run(result, shared[data], samples[data])
         except InputError as error:  # its weights are not those of its settings
@@ -124,6 +127,10 @@ def measure(
         if math.isfinite(guesses[data]):
             one.values["chance"] = guesses[data]
         one.values["passes"] = passes(result, sizes[data])
+        start = _first_table(one, shared[data])
+        if start is not None:
+            table = torch.from_numpy(start)
+            one.values["rho"] = initial_share(result.config, table, squares[data])
         if name in known:
             one.values.update(known[name])
             _measure_task(one, shared[data], tables=False)
@@ -365,6 +372,14 @@ def _measure_place(run: RunSummary, task: Task, truth: Truth, rng: np.random.Gen
     run.notes["procrustes_alignment"] = fit.alignment.words
 
 
+def _first_table(run: RunSummary, task: Task) -> Array | None:
+    """The table before training, as it was kept or drawn again (n d)."""
+    if 0 in run.snapshots:
+        return run.snapshots[0]
+    start = make_model(run.result.config, task).table(task.places)
+    return None if start is None else start.double().numpy()
+
+
 def _measure_task(run: RunSummary, task: Task, tables: bool = True) -> None:
     """What the task itself reads from a run, its table before training beside it; or, without
     `tables`, from its attention alone, which takes no time."""
@@ -372,9 +387,7 @@ def _measure_task(run: RunSummary, task: Task, tables: bool = True) -> None:
         return
     learned = Learned(None, None, run.maps)
     if tables:
-        start = make_model(run.result.config, task).table(task.places)
-        untrained = run.snapshots.get(0, None if start is None else start.double().numpy())
-        learned = Learned(run.table, untrained, run.maps)
+        learned = Learned(run.table, _first_table(run, task), run.maps)
     run.values.update(task.measure(learned, numpy_stream(run.result.config.seed, "task")))
 
 

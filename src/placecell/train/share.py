@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import torch
@@ -11,7 +12,7 @@ from placecell.encodings.share import position_share, sigma_for_share
 from placecell.tasks.base import Examples, Task
 
 
-def token_mean_square(task: Task, token_sigma: float) -> float:
+def token_mean_square(task: Task, token_sigma: float, train: Examples | None = None) -> float:
     """Return the mean square of embedded tokens that is expected before training.
 
     The embedding is drawn from N(0, token_sigma²), so no seed is needed: symbols have
@@ -23,6 +24,8 @@ def token_mean_square(task: Task, token_sigma: float) -> float:
         The task; of one with values the training samples are read.
     token_sigma : float
         Standard deviation of what embeds the tokens.
+    train : Examples, optional
+        The training samples, if they are at hand; None makes them.
 
     Returns
     -------
@@ -31,7 +34,7 @@ def token_mean_square(task: Task, token_sigma: float) -> float:
     """
     if task.tokens.kind == "symbol":
         return token_sigma**2
-    train: Examples = task.splits()["train"]
+    train = train or task.splits()["train"]
     squares = train.tokens.double().square().sum(-1)  # b n
     if train.present is not None:
         squares = squares[train.present]
@@ -61,21 +64,23 @@ def with_sigma(config: RunConfig, task: Task) -> RunConfig:
     return replace(config, encoding=encoding)
 
 
-def initial_share(config: RunConfig, task: Task, table: torch.Tensor) -> float:
+def initial_share(config: RunConfig, table: torch.Tensor | None, unit_square: float) -> float:
     """Return ρ of a run before training.
 
     Parameters
     ----------
     config : RunConfig
         The run.
-    task : Task
-        Its task.
-    table : Tensor
-        The table at step 0 (n d).
+    table : Tensor or None
+        The table at step 0 (n d); None if the encoding has none.
+    unit_square : float
+        `token_mean_square` of its task at a `token_sigma` of 1.
 
     Returns
     -------
     float
-        The share of the input's variance that positions make.
+        The share of the input's variance that positions make; NaN without a table.
     """
-    return position_share(table, token_mean_square(task, config.model.token_sigma))
+    if table is None or len(table) < 2:
+        return math.nan
+    return position_share(table, config.model.token_sigma**2 * unit_square)
