@@ -34,11 +34,13 @@ TINY = {
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
+    """NumPy's, SciPy's and torch's threads: those of two test processes only get in each other's
+    way."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    with threadpool_limits(
-        1
-    ):  # NumPy's and SciPy's: threads of two test processes only get in each other's way
+    with threadpool_limits(1), pytest.MonkeyPatch.context() as patch:
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # imported or started later
+            patch.setenv(name, "1")
         yield
     torch.set_num_threads(before)
 

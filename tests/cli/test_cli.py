@@ -109,6 +109,24 @@ def test_help_does_not_import_torch(argv: list[str]) -> None:
     assert "usage: placecell" in done.stdout
 
 
+def test_a_run_imports_no_statistics_and_threads_bind_what_is_imported_later() -> None:
+    script = (
+        "import argparse, sys\n"
+        "from placecell.cli.common import setup_torch\n"
+        "setup_torch(argparse.Namespace(threads='1', device='cpu'))\n"
+        "import placecell.sweep, placecell.tasks.fmri.task, placecell.tasks.latin_square.task\n"
+        "late = {'networkx', 'pandas', 'scipy.stats', 'sklearn', 'torch._dynamo'}\n"
+        "assert not late & sys.modules.keys(), late & sys.modules.keys()\n"
+        "import scipy.linalg, sklearn.cluster\n"
+        "from threadpoolctl import threadpool_info\n"
+        "pools = threadpool_info()\n"
+        "assert {one['num_threads'] for one in pools} == {1}, pools\n"
+    )
+    free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    done = subprocess.run([sys.executable, "-c", script], env=free, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_help_of_a_task_shows_every_key(cli) -> None:
     from placecell.config import RunConfig, keys
 

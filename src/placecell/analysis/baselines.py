@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.decomposition import PCA
 
 from placecell.analysis.statistics import Array, finite
 from placecell.errors import InputError
@@ -155,6 +154,8 @@ def principal_components(train: ArrayLike, valid: ArrayLike) -> Array:
     array of shape (n, k)
         Loadings on the first k components of the training samples, in the units of the samples.
     """
+    from sklearn.decomposition import PCA  # here: it takes a second
+
     x, validation = finite("train", train, 2), finite("valid", valid, 2)
     best, likelihood = None, -np.inf
     for k in range(1, min(MOST_COMPONENTS, x.shape[1] - 1, len(x) - 1) + 1):

@@ -5,14 +5,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.transform import Rotation
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score
 
 from placecell.analysis.statistics import Array, finite, permutation_p
 from placecell.analysis.symmetry import IntArray
@@ -235,11 +230,11 @@ def spin_orders(
     identity = np.arange(len(points), dtype=np.intp)
     orders: list[IntArray] = []
     while len(orders) < count:
-        order, turn = identity.copy(), Rotation.random(rng=rng).as_matrix()
+        order, turn = identity.copy(), scipy.spatial.transform.Rotation.random(rng=rng).as_matrix()
         for number, value in enumerate(np.unique(side)):
             members = np.flatnonzero(side == value)
             turned = points[members] @ (turn if number == 0 else mirror @ turn @ mirror).T
-            places, taken = linear_sum_assignment(-points[members] @ turned.T)
+            places, taken = scipy.optimize.linear_sum_assignment(-points[members] @ turned.T)
             order[members[places]] = members[taken]
         if not np.array_equal(order, identity):
             orders.append(order)
@@ -264,6 +259,8 @@ def louvain(similarity: ArrayLike, rng: np.random.Generator) -> Labels:
     int array of shape (n,)
         The community of each row, numbered from the largest.
     """
+    import networkx as nx  # here, as scikit-learn below, since they take long to import
+
     s = np.clip(finite("similarity", similarity, 2), 0.0, None)
     np.fill_diagonal(s, 0.0)
     graph = nx.from_numpy_array(s)
@@ -296,6 +293,10 @@ def kmeans(table: ArrayLike, rng: np.random.Generator, most: int = MOST_CLUSTERS
         The cluster of each row, numbered from the largest. The number of clusters is the one with
         the best silhouette.
     """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.metrics import silhouette_score
+
     rows = finite("table", table, 2)
     rows = rows - rows.mean(axis=0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -334,6 +335,8 @@ def match_labels(clusters: ArrayLike, known: ArrayLike) -> Match:
     >>> match_labels([0, 0, 1, 1], ["b", "b", "a", "a"])
     Match(clusters=2, ari=1.0, nmi=1.0)
     """
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
     predicted, truth = np.asarray(clusters), np.asarray(known)
     ari = adjusted_rand_score(truth, predicted)
     nmi = normalized_mutual_info_score(truth, predicted)

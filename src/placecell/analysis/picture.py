@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import orthogonal_procrustes
 
 from placecell.analysis.statistics import Array, finite
 from placecell.errors import InputError
@@ -65,6 +65,6 @@ def picture(table: ArrayLike, dims: int = 2, *, align_to: ArrayLike | None = Non
         layout = finite("align_to", align_to, 2)
         if layout.shape != points.shape:
             raise InputError(f"align_to: expected shape {points.shape}, found {layout.shape}")
-        rotation, _ = orthogonal_procrustes(points, layout - layout.mean(axis=0))
+        rotation, _ = scipy.linalg.orthogonal_procrustes(points, layout - layout.mean(axis=0))
         points = points @ rotation
     return Picture(points, explained)

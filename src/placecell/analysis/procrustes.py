@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import orthogonal_procrustes
 
 from placecell.analysis.statistics import Array, finite, permutation_p
 from placecell.analysis.symmetry import (
@@ -108,7 +108,7 @@ def procrustes(
     alignment = Alignment(group.permutations[member], group.words[member])
     width = max(a.shape[1], b.shape[1])
     a, b = (np.pad(x, ((0, 0), (0, width - x.shape[1]))) for x in (a, b))
-    rotation, scale = orthogonal_procrustes(a, b[alignment.permutation])
+    rotation, scale = scipy.linalg.orthogonal_procrustes(a, b[alignment.permutation])
     distance = float(np.linalg.norm(scale * a @ rotation - b[alignment.permutation]))
     null = np.sqrt(np.clip(1 - s_null**2, 0, 1))
     p = float(permutation_p(observed[chosen], s_null))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import pdist, squareform
-from scipy.stats import rankdata
-from sklearn.model_selection import StratifiedKFold
 
 from placecell.analysis.procrustes import standardized
 from placecell.analysis.statistics import Array, finite, permutation_p
@@ -109,6 +107,8 @@ def linear_probe(
         )
     if repeats < 1:
         raise InputError(f"repeats: expected 1 or more, found {repeats}")
+    from sklearn.model_selection import StratifiedKFold  # here: it takes a second
+
     folds = []
     for _ in range(repeats):
         seed = int(rng.integers(2**31))
@@ -227,7 +227,7 @@ def _mantel(
 ) -> Correlation:
     """Pearson correlation over pairs; the null relabels the tokens of x, not individual pairs."""
     # Divided by √2 because a square matrix holds each pair twice.
-    first, second = (squareform(_unit(v))[None] / np.sqrt(2) for v in (x, y))
+    first, second = (scipy.spatial.distance.squareform(_unit(v))[None] / np.sqrt(2) for v in (x, y))
     n = first.shape[1]
     group, orders = group_for(n, symmetries), shuffles(n, permutations, rng)
     values, alignment, null = match(first, second, group, orders)
@@ -244,11 +244,11 @@ def _unit(v: Array) -> Array:
 
 def _distance_ranks(x: Array) -> Array:
     """Ranks of the distances between rows; distances equal up to rounding are ties."""
-    return _ranks(pdist(x))
+    return _ranks(scipy.spatial.distance.pdist(x))
 
 
 def _ranks(distance: Array) -> Array:
-    ranks: Array = rankdata(np.round(distance / (distance.max() or 1.0), 12))
+    ranks: Array = scipy.stats.rankdata(np.round(distance / (distance.max() or 1.0), 12))
     return ranks
 
 

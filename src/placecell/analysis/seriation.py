@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import spearmanr
 
 from placecell.analysis.modularity import row_similarity
 from placecell.analysis.statistics import Array, finite
@@ -69,4 +69,4 @@ def order_correlation(table: ArrayLike, order: ArrayLike) -> float:
     line = recover_order(table)
     if len(truth) != len(line):
         raise InputError(f"order: expected one position for each of {len(line)} rows.")
-    return float(abs(spearmanr(line, truth).statistic))
+    return float(abs(scipy.stats.spearmanr(line, truth).statistic))

@@ -6,8 +6,8 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from placecell.errors import InputError
 
@@ -149,8 +149,8 @@ def bootstrap_interval(
     standard = (sample - mean) / spread
     for method in ("BCa", "percentile"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-            interval = stats.bootstrap(
+            warnings.simplefilter("ignore", scipy.stats.DegenerateDataWarning)
+            interval = scipy.stats.bootstrap(
                 (standard,),
                 np.mean,
                 n_resamples=RESAMPLES,
@@ -194,7 +194,7 @@ def paired_difference(
     interval = bootstrap_interval(first - second, rng, level)
     if len(first) == 1:
         return PairedDifference(interval, 1.0)
-    test = stats.permutation_test(
+    test = scipy.stats.permutation_test(
         (first, second),
         _mean_difference,
         permutation_type="samples",
@@ -248,7 +248,9 @@ def spearman_interval(
 
 def _spearman(x: Array, y: Array) -> Array:
     """Rank correlation along the first axis; NaN where one side is constant up to rounding."""
-    x, y = (stats.rankdata(np.round(v / (np.abs(v).max() or 1.0), 12), axis=0) for v in (x, y))
+    x, y = (
+        scipy.stats.rankdata(np.round(v / (np.abs(v).max() or 1.0), 12), axis=0) for v in (x, y)
+    )
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     norm = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     rho: Array = np.where(norm > 0, (x * y).sum(axis=0) / np.where(norm > 0, norm, 1.0), np.nan)

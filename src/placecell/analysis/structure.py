@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import spearmanr
 
 from placecell.analysis.statistics import Array, finite, permutation_p
 from placecell.analysis.symmetry import IntArray
@@ -299,7 +299,7 @@ def _recovered_order(cosine: Array) -> float:
     second = vectors[:, 1]
     if np.ptp(second) < 1e-12:
         return 0.0
-    return float(abs(spearmanr(second, np.arange(len(second))).statistic))
+    return float(abs(scipy.stats.spearmanr(second, np.arange(len(second))).statistic))
 
 
 def _position_r2(rows: Array, where: Array, rng: np.random.Generator) -> float:

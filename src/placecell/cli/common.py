@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from placecell.config.values import coerce
@@ -24,13 +25,16 @@ def setup_torch(args: argparse.Namespace) -> torch.device:
     -------
     torch.device
     """
+    args.threads = coerce(args.threads, int, "--threads", at_least=1, at_most=1024)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # for libraries imported from here on
+        os.environ[name] = str(args.threads)
+
     import torch
     from threadpoolctl import threadpool_limits
 
     from placecell.train.device import pick_device
     from placecell.train.memory import keep_memory
 
-    args.threads = coerce(args.threads, int, "--threads", at_least=1, at_most=1024)
     torch.set_num_threads(args.threads)
     threadpool_limits(args.threads)  # NumPy's and SciPy's, which analyses use
     keep_memory()

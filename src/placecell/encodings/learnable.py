@@ -132,7 +132,7 @@ class LearnablePE(_Table):
     def embed(self, x: Tensor, pos: Positions | Tensor) -> Tensor:
         """Return x (b n d) plus the table's row for each token."""
         if self.auto and not self.calibrated:
-            self._calibrate(x)
+            torch.compiler.disable(self._calibrate)(x)
         return super().embed(x, pos)
 
     def table(self, pos: Positions | Tensor) -> Tensor:
@@ -162,7 +162,6 @@ class LearnablePE(_Table):
         if self.auto:
             self.auto_sigma.fill_(own)
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     @torch.no_grad()
     def _calibrate(self, x: Tensor) -> None:
         """Set σ from the first batch (b n d), the same in all processes of a distributed run."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.io import loadmat
 
 from placecell.errors import InputError
 from placecell.tasks.fmri.config import HCP_SECONDS, Config
@@ -338,7 +338,7 @@ def _aal2(at: Path) -> list[Run]:
     runs = []
     for path in sorted(at.glob("*.mat")):
         scanner, subject = path.stem.split("-", 1)
-        series = np.asarray(loadmat(path)["tc"], dtype=np.float64).T
+        series = np.asarray(scipy.io.loadmat(path)["tc"], dtype=np.float64).T
         seconds = HCP_SECONDS if scanner == "HCP" else None  # the other scanner's files do not say
         runs.append(Run(str(path), subject, "rest", scanner, series, seconds=seconds))
     return runs

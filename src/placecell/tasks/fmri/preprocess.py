@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import signal
 
 from placecell.errors import InputError
 from placecell.tasks.fmri.config import Config
@@ -49,11 +49,11 @@ def preprocess(
     if config.global_signal:
         signals.append(x.mean(1, keepdims=True))
     if config.detrend:
-        x = signal.detrend(x, axis=0)
+        x = scipy.signal.detrend(x, axis=0)
     sections = _filter(config, name, seconds)
     x = _filtered(x, sections)
     if config.detrend:
-        signals = [signal.detrend(s, axis=0) for s in signals]
+        signals = [scipy.signal.detrend(s, axis=0) for s in signals]
     nuisance += [_filtered(s, sections) for s in signals]
     if signals:
         regressors = np.concatenate(nuisance, axis=1)
@@ -91,7 +91,7 @@ def _filter(config: Config, name: str, seconds: float | None) -> Array | None:
             )
     kind = "bandpass" if len(wanted) == 2 else next(iter(wanted)).replace("_", "")
     edges = [*wanted.values()] if len(wanted) == 2 else next(iter(wanted.values()))
-    sections: Array = signal.butter(ORDER, edges, kind, fs=1 / seconds, output="sos")
+    sections: Array = scipy.signal.butter(ORDER, edges, kind, fs=1 / seconds, output="sos")
     return sections
 
 
@@ -99,5 +99,5 @@ def _filtered(x: Array, sections: Array | None) -> Array:
     """Apply a filter along time; None changes nothing."""
     if sections is None:
         return x
-    filtered: Array = signal.sosfiltfilt(sections, x, axis=0)
+    filtered: Array = scipy.signal.sosfiltfilt(sections, x, axis=0)
     return filtered

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 import torch
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from placecell import analysis
 from placecell.encodings.positions import Positions
@@ -195,7 +195,7 @@ def positions(regions: Regions) -> Positions:
     """
     if regions.centroids is None:
         return Positions.sequence(regions.n)
-    apart = cdist(regions.centroids, regions.centroids)
+    apart = scipy.spatial.distance.cdist(regions.centroids, regions.centroids)
     np.fill_diagonal(apart, np.inf)
     coords = (regions.centroids - regions.centroids.mean(0)) / apart.min(1).mean()
     return Positions(torch.arange(regions.n), torch.from_numpy(coords.astype(np.float32)))

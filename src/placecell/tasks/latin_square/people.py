@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 from placecell.errors import InputError
 from placecell.tasks.latin_square.generate import CONDITIONS
@@ -62,5 +62,7 @@ def compare(
                 f"people's accuracies are for {len(human)} items; the items file has {len(items)}."
             )
         of_answer = probability[np.arange(len(items)), items.puzzles.answer - 1]
-        notes["rank_correlation_with_people"] = float(spearmanr(of_answer, human).statistic)
+        notes["rank_correlation_with_people"] = float(
+            scipy.stats.spearmanr(of_answer, human).statistic
+        )
     return ItemScores(groups, notes)
