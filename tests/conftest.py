@@ -1,9 +1,10 @@
-"""Shared by all tests: one thread (so that results repeat bit for bit), one tiny Latin-square task,
-and the example task and encoding of the docs, so that whatever runs over all tasks or encodings
-runs over some from outside too."""
+"""Shared by all tests: one thread (so that results repeat bit for bit), a disk that is not waited
+for, one tiny Latin-square task, and the example task and encoding of the docs, so that whatever
+runs over all tasks or encodings runs over some from outside too."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,15 @@ def one_thread() -> Iterator[None]:
             patch.setenv(name, "1")
         yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_disk() -> Iterator[None]:
+    """No test waits for the disk: only a loss of power would show it, and that is simulated
+    (sweep_faults.py)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 @pytest.fixture(scope="session")
