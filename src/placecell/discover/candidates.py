@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from placecell.seeds import torch_stream
 
 Array = NDArray[np.float64]
 NET_READOUTS = ("ablation", "signed ablation")
+JOINED = ("partial correlation", "mutual information", "ablation")  # in the consensus
 
 
 def pairwise_readouts(data: Prepared, coded: Coded) -> dict[str, Array]:
@@ -51,35 +52,38 @@ def pairwise_readouts(data: Prepared, coded: Coded) -> dict[str, Array]:
     }
 
 
-def consensus(pairwise: Mapping[str, Array], moved: Array | None) -> Array:
-    """What several read-outs say together: each scaled by its columns' largest, then added.
+def single_readouts(
+    pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
+) -> dict[str, Array]:
+    """Pairwise read-outs and those of a network (see `ablation`), if there is one.
+
+    All are scaled by each column's largest (`balanced`), so that a column which is near to many is
+    not the nearest of all of them.
+    """
+    named = {} if of_net is None else dict(zip(NET_READOUTS, of_net, strict=True))
+    return {name: balanced(each) for name, each in {**pairwise, **named}.items()}
+
+
+def consensus(readouts: Mapping[str, Array], trust: Mapping[str, float]) -> Array:
+    """What several read-outs say together: their mean, each with the weight of its trust.
 
     A divergence and an information are squares beside a correlation, so their roots are taken.
 
     Parameters
     ----------
-    pairwise : mapping
-        Similarities that need no network, by name.
-    moved : array of shape (n, n), optional
-        Read-out by ablation; None if there is no network.
+    readouts : mapping
+        Balanced similarities by name (see `single_readouts`).
+    trust : mapping
+        How far two maps by each read-out agree, from 0 to 1.
 
     Returns
     -------
     array of shape (n, n)
     """
-    parts = [pairwise["partial correlation"], np.sqrt(pairwise["mutual information"])]
-    if moved is not None:
-        parts.append(np.sqrt(moved))
-    return np.mean([balanced(part) for part in parts], axis=0)
-
-
-def all_readouts(
-    pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
-) -> dict[str, Array]:
-    """Pairwise read-outs, those of a network (see `ablation`) if there is one, and a consensus."""
-    moved = None if of_net is None else of_net[0]
-    named = {} if of_net is None else dict(zip(NET_READOUTS, of_net, strict=True))
-    return {**pairwise, **named, "consensus": consensus(pairwise, moved)}
+    parts = {name: readouts[name] for name in JOINED if name in readouts}
+    scaled = [each if "correlation" in name else np.sqrt(each) for name, each in parts.items()]
+    weights = np.array([trust[name] for name in parts]) + 1e-6
+    return balanced(np.average(scaled, axis=0, weights=weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +94,13 @@ class Candidates:
     ----------
     on_train : dict
         Each read-out of the training rows.
-    first, second : dict
-        Each read-out twice, from two halves of the rows, to see on what they agree.
+    agreement : dict
+        Share of each column's three nearest on which two maps by a read-out agree (n,), one of
+        each half of the rows.
     """
 
     on_train: dict[str, Array]
-    first: dict[str, Array] = field(repr=False)
-    second: dict[str, Array] = field(repr=False)
+    agreement: dict[str, Array]
 
     @classmethod
     def read(
@@ -127,19 +131,23 @@ class Candidates:
         Candidates
         """
         halves = [pairwise_readouts(half, Coded.learn(half)) for half in data.halves(seed)]
-        pairwise = pairwise_readouts(train, coded)
-        if net is None:
-            return cls(*(all_readouts(each, None) for each in (pairwise, *halves)))
-        order = torch_stream(seed, "halves of rows")
-        parts = torch.randperm(len(rows), generator=order).chunk(2)
-        one, two = (ablation(net, rows.take(part), seed + k) for k, part in enumerate(parts))
-        mean = ((one[0] + two[0]) / 2, (one[1] + two[1]) / 2)
-        return cls(
-            all_readouts(pairwise, mean),
-            all_readouts(halves[0], one),
-            all_readouts(halves[1], two),
-        )
+        of_net: list[tuple[Array, Array] | None] = [None, None, None]
+        if net is not None:
+            order = torch_stream(seed, "halves of rows")
+            parts = torch.randperm(len(rows), generator=order).chunk(2)
+            one, two = (ablation(net, rows.take(part), seed + k) for k, part in enumerate(parts))
+            of_net = [((one[0] + two[0]) / 2, (one[1] + two[1]) / 2), one, two]
+        whole, *both = map(single_readouts, (pairwise_readouts(train, coded), *halves), of_net)
+        agreement = {name: neighbour_agreement(*(half[name] for half in both)) for name in whole}
+        trust = {name: float(each.mean()) for name, each in agreement.items()}
+        agreement["consensus"] = neighbour_agreement(*(consensus(half, trust) for half in both))
+        return cls({**whole, "consensus": consensus(whole, trust)}, agreement)
 
-    def agreement(self, name: str) -> Array:
-        """Share of each column's three nearest on which two maps agree (n,)."""
-        return neighbour_agreement(self.first[name], self.second[name])
+    def read_again(
+        self, name: str, pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
+    ) -> Array:
+        """One read-out of other rows, with a consensus by the same trust (n, n)."""
+        readouts = single_readouts(pairwise, of_net)
+        if name != "consensus":
+            return readouts[name]
+        return consensus(readouts, {k: float(each.mean()) for k, each in self.agreement.items()})

@@ -67,11 +67,17 @@ def informativeness(similarity: Array, train: Array, valid: Array) -> float:
 
 
 def _told(y: Array, v: Array, predict: Predict, x: Array, w: Array) -> float:
-    """−½ Σ log(share of variance left) of a column and its square, on validation rows."""
+    """−½ Σ log(share of variance left) of a column and its square, on validation rows.
+
+    Where values are tied, all validation rows may be right by chance, so that nothing is left: as
+    much as one wrong row is added (times the probability that two rows are tied).
+    """
     fit, judge = np.stack([y, y**2], 1), np.stack([v, v**2], 1)
-    left = ((judge - predict(x, fit, w)) ** 2).mean(0)
-    without = ((judge - fit.mean(0)) ** 2).mean(0)
-    return float(-0.5 * np.log(left.clip(1e-12) / without.clip(1e-12)).sum())
+    tied = (np.unique(y, return_counts=True)[1] / len(y)) ** 2
+    least = fit.var(0) * (tied.sum() / len(v)) + 1e-12
+    left = ((judge - predict(x, fit, w)) ** 2).mean(0) + least
+    without = ((judge - fit.mean(0)) ** 2).mean(0) + least
+    return float(-0.5 * np.log(left / without).sum())
 
 
 def _ridge(x: Array, y: Array, w: Array) -> Array:

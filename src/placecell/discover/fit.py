@@ -10,7 +10,7 @@ import torch
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from placecell.discover.candidates import NET_READOUTS, Candidates, all_readouts, pairwise_readouts
+from placecell.discover.candidates import NET_READOUTS, Candidates, pairwise_readouts
 from placecell.discover.choice import informativeness, score_readouts, told_by_network
 from placecell.discover.columns import IntArray
 from placecell.discover.evidence import Evidence, Split, gain_test
@@ -130,7 +130,7 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
     by_network = {}
     for name, similarity in candidates.on_train.items():
         fitted.told[name] = informativeness(similarity, *scores)
-        fitted.agreement[name] = float(candidates.agreement(name).mean())
+        fitted.agreement[name] = float(candidates.agreement[name].mean())
         if net is not None:
             by_network[name] = told_by_network(similarity, net, rows["valid"])
     fitted.score = score_readouts(fitted.told, fitted.agreement, by_network)
@@ -266,9 +266,11 @@ def _read_all_rows(
     name = fitted.readout
     everything = Coded.learn(data)
     pairwise = pairwise_readouts(data, everything)
-    fitted.similarity = all_readouts(pairwise, None).get(name, candidates.on_train[name])
-    fitted.stability = candidates.agreement(name)
-    if best is None or name not in (*NET_READOUTS, "consensus") or fitted.partial:
+    of_net = name in (*NET_READOUTS, "consensus") and best is not None
+    fitted.stability = candidates.agreement[name]
+    if not of_net or best is None or fitted.partial:
+        known = candidates.on_train[name]
+        fitted.similarity = known if of_net else candidates.read_again(name, pairwise, None)
         return
     rows = everything.rows(data, settings.device)
     training = replace(settings.training, steps=fitted.trained[best].best_step)
@@ -279,9 +281,11 @@ def _read_all_rows(
     ]
     done = train_several(jobs, settings.n_jobs)
     fitted.partial = any(how.partial for _, how in done)
+    fitted.similarity = candidates.on_train[name]
     if not fitted.partial:
         one, two = (
-            all_readouts(pairwise, ablation(net, rows, settings.seed))[name] for net, _ in done
+            candidates.read_again(name, pairwise, ablation(net, rows, settings.seed))
+            for net, _ in done
         )
         fitted.similarity = (one + two) / 2
         fitted.stability = neighbour_agreement(one, two)

@@ -39,8 +39,8 @@ def balanced(similarity: Array) -> Array:
     return s / np.sqrt(np.outer(most, most))
 
 
-def path_lengths(similarity: Array) -> Array:
-    """Distances along the shortest paths, where similar columns are joined by short edges.
+def joined_lengths(similarity: Array) -> Array:
+    """Lengths of the edges between similar columns (n, n); 0 where two are not joined.
 
     Each column is joined to its nearest four (fewer of less than 24 columns); a spanning tree
     joins what is still apart. An edge of similarity s (balanced) has length 1 / s.
@@ -60,9 +60,39 @@ def path_lengths(similarity: Array) -> Array:
     joined = np.zeros((n, n), dtype=bool)
     joined[np.arange(n)[:, None], nearest(similarity, min(max(2, n // 6), JOINED, n - 1))] = True
     tree = minimum_spanning_tree(lengths).toarray() > 0
-    joined = joined | joined.T | tree | tree.T
-    paths: Array = shortest_path(np.where(joined, lengths, 0.0), method="D", directed=False)
+    return np.where(joined | joined.T | tree | tree.T, lengths, 0.0)
+
+
+def path_lengths(similarity: Array) -> Array:
+    """Distances (n, n) along the shortest paths of `joined_lengths`."""
+    paths: Array = shortest_path(joined_lengths(similarity), method="D", directed=False)
     return paths
+
+
+def map_distances(similarity: Array) -> Array:
+    """How far apart columns should be drawn (n, n).
+
+    The mean of two distances over the same edges, each scaled to mean 1: the shortest path, which
+    one false edge can cut short, and the electrical resistance (an edge of length l conducts
+    1 / l²), which counts all paths.
+
+    Parameters
+    ----------
+    similarity : array of shape (n, n)
+        Symmetric; larger is nearer.
+
+    Returns
+    -------
+    array of shape (n, n)
+    """
+    lengths = joined_lengths(similarity)
+    conducts = np.divide(1.0, lengths**2, out=np.zeros_like(lengths), where=lengths > 0)
+    inverse = np.linalg.pinv(np.diag(conducts.sum(1)) - conducts, hermitian=True)
+    own = np.diag(inverse)
+    resistance = (own[:, None] + own - 2 * inverse).clip(0)
+    paths = shortest_path(lengths, method="D", directed=False)
+    scaled: list[Array] = [each / each.mean() for each in (paths, resistance)]
+    return (scaled[0] + scaled[1]) / 2
 
 
 def classical_mds(distances: Array, dimensions: int) -> tuple[Array, Array]:
@@ -100,7 +130,7 @@ def majorise(distances: Array, start: Array) -> Array:
 
 
 def lay_out(similarity: Array, dimensions: int = 2) -> Array:
-    """Place columns so that distances follow the shortest paths between them.
+    """Place columns so that they are as far apart as `map_distances` says.
 
     Parameters
     ----------
@@ -114,8 +144,8 @@ def lay_out(similarity: Array, dimensions: int = 2) -> Array:
     array of shape (n, dimensions)
         Coordinates, centred, along their principal axes.
     """
-    paths = path_lengths(similarity)
-    coords = majorise(paths, classical_mds(paths, dimensions)[0])
+    distances = map_distances(similarity)
+    coords = majorise(distances, classical_mds(distances, dimensions)[0])
     coords = coords - coords.mean(0)
     axes = np.linalg.svd(coords, full_matrices=False)[2]
     turned = coords @ axes.T
@@ -197,6 +227,13 @@ def nearest(similarity: Array, count: int) -> IntArray:
 
 
 def neighbour_agreement(one: Array, two: Array, count: int = 3) -> Array:
-    """Share of each column's nearest that two similarities have in common (n,)."""
+    """Share of each column's nearest that two similarities have in common (n,).
+
+    A column of similarity 0 is not near, whatever its place in the order.
+    """
     a, b = nearest(one, count), nearest(two, count)
-    return (a[:, :, None] == b[:, None, :]).any(-1).mean(-1)
+    near_a, near_b = (np.take_along_axis(s, i, 1) > 0 for s, i in ((one, a), (two, b)))
+    same = (a[:, :, None] == b[:, None, :]) & near_a[:, :, None] & near_b[:, None, :]
+    most = np.maximum(near_a.sum(1), near_b.sum(1)).clip(1)
+    share: Array = same.any(-1).sum(-1) / most
+    return share

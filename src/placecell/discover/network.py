@@ -22,6 +22,8 @@ from placecell.train.muon import Muon
 
 WIDTH, DEPTH, HEADS = 32, 2, 4
 SIGMA = 0.1  # of the table of positions, the paper's choice for readable tables
+MOST_TOKENS = 9600  # of a step: a table of many columns has fewer rows a step
+MOST_VALID = 1000  # rows that are looked at while training
 FEATURES = N_BINS + 2  # of a token: its bin, its normal score, whether it is hidden
 
 
@@ -164,7 +166,7 @@ class Training:
     steps : int
         Number of steps.
     batch_size : int
-        Rows a step.
+        Rows a step, at most: the columns of a step's rows are at most 9600.
     lr : float
         Learning rate of Muon and of AdamW.
     least, most : float
@@ -266,7 +268,10 @@ def train(net: Net, rows: Rows, valid: Rows | None, training: Training, seed: in
     result = Trained()
     best: dict[str, Tensor] = {}
     worse = 0
-    source = batches(len(rows), min(training.batch_size, len(rows)), order)
+    size = min(training.batch_size, len(rows), max(1, MOST_TOKENS // rows.bins.shape[1]))
+    source = batches(len(rows), size, order)
+    if valid is not None and len(valid) > MOST_VALID:
+        valid = valid.take(torch.linspace(0, len(valid) - 1, MOST_VALID).long())
     try:
         for step in range(training.steps + 1):
             if valid is not None and (step % training.every == 0 or step == training.steps):

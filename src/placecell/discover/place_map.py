@@ -54,7 +54,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     steps : int
         Training steps of a network, at most.
     batch_size : int
-        Rows a step.
+        Rows a step, at most; fewer of more than 75 columns.
     learning_rate : float
         Of Muon and AdamW.
     readout : str
@@ -81,7 +81,8 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     embedding_ : array of shape (n, n_components)
         The map: coordinates of the columns. NaN for a column that was left out.
     similarity_ : array of shape (n, n)
-        Similarities that the map was made from; 0 for a column that was left out.
+        Similarities that the map was made from, scaled by each column's largest; 0 for a column
+        that was left out.
     table_ : array of shape (n, d) or None
         Learned positions of the network without linear base; None if none was trained.
     neighbours_ : dict

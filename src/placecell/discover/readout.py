@@ -14,7 +14,7 @@ from placecell.encodings.positions import Positions
 from placecell.seeds import torch_stream
 
 Array = NDArray[np.float64]
-TOKENS = 2.5e6  # that one read-out by ablation may cost
+TOKENS = 1.25e6  # that one read-out by ablation may cost
 
 
 @torch.no_grad()
@@ -48,7 +48,7 @@ def ablation(
     """
     n = rows.bins.shape[1]
     count = max(1, round(share * n))
-    samples = int(np.clip(TOKENS / n**2, 128, 1000)) if samples is None else samples
+    samples = int(np.clip(TOKENS / n**2, 128, 500)) if samples is None else samples
     generator = torch_stream(seed, "ablation")
     positions = Positions.sequence(n)
     middle = torch.linspace(-1.4, 1.4, N_BINS)  # about the normal score of each of eight bins
