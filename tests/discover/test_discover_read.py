@@ -206,3 +206,16 @@ def test_unknown_columns() -> None:
 def test_time_and_groups_exclude_each_other() -> None:
     with pytest.raises(InputError, match="exclude each other"):
         find_variables(frame(), time="a", groups="b")
+
+
+def test_numbers_as_people_write_them_are_numbers() -> None:
+    written = frame().assign(
+        grouped=[f"{1000 + 37 * i:,.1f}" for i in range(40)],
+        share=[f"{i / 2} %" for i in range(40)],
+        price=[f"€ {i},5" for i in range(40)],
+    )
+    found = find_variables(written)
+    assert not found.left_out
+    assert found.frame["grouped"].iloc[1] == 1037.0
+    assert found.frame["share"].iloc[3] == 1.5
+    assert found.frame["price"].iloc[2] == 2.5

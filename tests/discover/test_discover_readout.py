@@ -10,7 +10,7 @@ from scipy.stats import ttest_1samp
 from sklearn.metrics import mutual_info_score
 
 from placecell.discover import layout
-from placecell.discover.candidates import pairwise_readouts
+from placecell.discover.candidates import consensus, pairwise_readouts, single_readouts
 from placecell.discover.choice import informativeness, score_readouts
 from placecell.discover.columns import learn_coding
 from placecell.discover.evidence import gain_test, split_rows
@@ -198,3 +198,46 @@ def test_an_order_is_given_where_rounding_leaves_distances_below_zero() -> None:
         order = layout.matrix_order(similarity, np.zeros(6, dtype=np.int64))
         assert sorted(order) == list(range(6))
     assert below > 0
+
+
+def test_a_column_that_is_near_to_many_is_not_the_nearest_of_all() -> None:
+    hub = np.array([[0, 9, 9, 16], [9, 0, 8, 0], [9, 8, 0, 0], [16, 0, 0, 0]], dtype=float)
+    assert hub[1].argmax() == 0
+    assert single_readouts({"correlation": hub}, None)["correlation"][1].argmax() == 2
+
+
+def test_the_consensus_follows_the_readouts_that_come_out_the_same_twice() -> None:
+    near, noise = grid_similarity(3)[0], np.random.default_rng(0).random((9, 9))
+    parts = {
+        "partial correlation": layout.balanced(near),
+        "mutual information": layout.balanced(noise),
+    }
+    sure = consensus(parts, {"partial correlation": 0.8, "mutual information": 0.0})
+    np.testing.assert_allclose(sure, layout.balanced(near), atol=1e-5)
+
+
+def test_what_is_not_near_is_no_agreement() -> None:
+    assert (layout.neighbour_agreement(np.zeros((5, 5)), np.zeros((5, 5))) == 0).all()
+
+
+def test_one_false_edge_shortens_the_map_less_than_the_shortest_path() -> None:
+    at = np.arange(30)
+    similarity = np.exp(-np.abs(at[:, None] - at).astype(float))
+    similarity[0, 29] = similarity[29, 0] = 0.1  # the ends of a line, joined by mistake
+    far = [
+        each(similarity)[0, 29] / each(similarity)[0, 1]
+        for each in (layout.path_lengths, layout.map_distances)
+    ]
+    assert far[1] > 1.2 * far[0]
+
+
+def test_tied_values_are_not_told_without_end() -> None:
+    rng = np.random.default_rng(0)
+    rare = (rng.random((400, 6)) < 0.03).astype(float)
+    told = informativeness(np.ones((6, 6)), rare[:320] - 0.03, rare[320:] * 0 - 0.03)
+    assert told < 1  # without a floor: 10, since nothing at all is left
+
+
+def test_huge_values_have_correlations() -> None:
+    x = np.random.default_rng(0).normal(size=(50, 3))
+    np.testing.assert_allclose(correlation(x * 1e300), correlation(x), rtol=1e-9)

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from placecell.discover.page import advice, answer
     from placecell.discover.read import choose_columns
     from placecell.discover.sample import sample_path
-    from placecell.discover.variables import find_variables
+    from placecell.discover.variables import check_columns, find_variables
 
     path = sample_path() if args.data == SAMPLE else Path(args.data)
     out = Path(args.out) if args.out else Path(f"{path.stem}-map")
@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     )
     found.fit(variables.frame, groups=variables.groups)
     found.left_out_ = variables.left_out | found.left_out_
+    check_columns(int((found.labels_ >= 0).sum()), found.left_out_)
     found.notes_ = read.notes + variables.notes + found.notes_
     written = write_map(found, out, path.name, _correlations(found, variables.frame, to_numbers))
     if args.json:

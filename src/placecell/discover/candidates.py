@@ -138,9 +138,12 @@ class Candidates:
             one, two = (ablation(net, rows.take(part), seed + k) for k, part in enumerate(parts))
             of_net = [((one[0] + two[0]) / 2, (one[1] + two[1]) / 2), one, two]
         whole, *both = map(single_readouts, (pairwise_readouts(train, coded), *halves), of_net)
-        agreement = {name: neighbour_agreement(*(half[name] for half in both)) for name in whole}
+        first, second = both
+        agreement = {name: neighbour_agreement(first[name], second[name]) for name in whole}
         trust = {name: float(each.mean()) for name, each in agreement.items()}
-        agreement["consensus"] = neighbour_agreement(*(consensus(half, trust) for half in both))
+        agreement["consensus"] = neighbour_agreement(
+            consensus(first, trust), consensus(second, trust)
+        )
         return cls({**whole, "consensus": consensus(whole, trust)}, agreement)
 
     def read_again(

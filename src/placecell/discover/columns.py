@@ -71,7 +71,8 @@ class Coding:
             place = np.searchsorted(known, x[here, i]).clip(0, len(known) - 1)
             before = (place - 1).clip(0)
             # a value between two known ones counts as the nearer one
-            nearer = np.abs(x[here, i] - known[before]) < np.abs(x[here, i] - known[place])
+            value = x[here, i] / 2  # halves, so that the difference of huge values is finite
+            nearer = np.abs(value - known[before] / 2) < np.abs(value - known[place] / 2)
             place = np.where(nearer, before, place)
             bins[here, i] = self.bins[i][place]
             scores[here, i] = self.scores[i][place]

@@ -157,7 +157,7 @@ def lay_out(similarity: Array, dimensions: int = 2) -> Array:
 
 
 def estimate_dimensions(similarity: Array) -> int:
-    """How many coordinates the map seems to need, from 1 to 5.
+    """How many coordinates the map seems to need, from 1 to 5 (to a quarter of the columns).
 
     The number after which the eigenvalues of classical scaling fall most. An arrangement without
     any (modules, a star) has no clear fall, and the number then says little.
@@ -171,8 +171,8 @@ def estimate_dimensions(similarity: Array) -> int:
     int
     """
     values = classical_mds(path_lengths(similarity), 1)[1].clip(0)
-    most = min(MOST_DIMENSIONS, len(values) - 1)
-    if most < 1 or values[0] <= 0:
+    most = min(MOST_DIMENSIONS, max(1, len(values) // 4))  # few columns cannot tell more
+    if len(values) < 3 or values[0] <= 0:
         return 1
     floor = 1e-3 * values[0]
     return int(np.argmax(values[:most].clip(floor) / values[1 : most + 1].clip(floor))) + 1

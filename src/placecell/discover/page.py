@@ -107,7 +107,7 @@ def build_page(found: PlaceMap, title: str, correlation: Array) -> str:
 def answer(found: PlaceMap) -> str:
     """Is there anything to find? One or two sentences, with the numbers."""
     if math.isnan(found.p_value_):
-        return "Too few rows to say whether there is anything to find."
+        return "Too few rows, or groups of rows, to say whether there is anything to find."
     numbers = f"gain {found.gain_:.3f} nats a value on rows never used before, {_p(found)}"
     if not found.found_:
         return (

@@ -36,6 +36,7 @@ READOUTS = (
 )
 NEAREST = 3
 TOO_FEW = 30  # rows below which nothing can be tested
+FEWEST_UNITS = 3  # groups of rows of a test
 
 
 class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -337,10 +338,12 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         """Set every attribute that is there after `fit`."""
         n, kept = len(self.column_names_), cleaned.kept
         self.gain_, self.p_value_ = fitted.evidence.gain, fitted.evidence.p_value
-        if n_rows < TOO_FEW:
+        units = fitted.evidence.units
+        if n_rows < TOO_FEW or units < FEWEST_UNITS:
             self.p_value_ = float("nan")
+            few = f"{n_rows} rows" if units >= FEWEST_UNITS else f"groups with {units} in the test"
             self.notes_.append(
-                f"{n_rows} rows are too few for a test: whether there is anything is not known."
+                f"{few} are too few for a test: whether there is anything is not known."
             )
             warnings.warn(self.notes_[-1], stacklevel=3)
         self.notes_ += fitted.notes

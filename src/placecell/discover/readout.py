@@ -104,6 +104,8 @@ def _symmetric(matrix: Tensor) -> Array:
 def correlation(values: Array) -> Array:
     """Absolute Pearson correlations of columns (rows, n); missing values pairwise left out."""
     here = np.isfinite(values)
+    largest = np.abs(np.where(here, values, 0)).max(0)
+    values = values / np.where(largest > 0, largest, 1.0)  # squares of huge values are infinite
     mean = np.where(here, values, 0).sum(0) / here.sum(0).clip(1)
     centred = np.where(here, values - mean, 0.0)
     cross = centred.T @ centred

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -104,14 +105,19 @@ def find_variables(
 def check_size(found: Variables) -> None:
     """Raise `InputError` for fewer than 3 variables or 30 rows."""
     rows, n = found.frame.shape
+    check_columns(n, found.left_out)
+    if rows < LEAST_ROWS:
+        raise InputError(f"expected at least {LEAST_ROWS} rows, found {rows}.")
+
+
+def check_columns(n: int, left_out: Mapping[str, str]) -> None:
+    """Raise `InputError` for fewer than 3 columns, and say which were left out."""
     if n < LEAST_COLUMNS:
-        why = "; ".join(f"{k}: {v}" for k, v in list(found.left_out.items())[:6])
+        why = "; ".join(f"{k}: {v}" for k, v in list(left_out.items())[:6])
         raise InputError(
             f"expected at least {LEAST_COLUMNS} columns to arrange, found {n}"
             + (f" (left out: {why})." if why else ".")
         )
-    if rows < LEAST_ROWS:
-        raise InputError(f"expected at least {LEAST_ROWS} rows, found {rows}.")
 
 
 def _in_order(frame: pd.DataFrame, time: str) -> pd.DataFrame:
@@ -154,7 +160,7 @@ def _variable(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[Any,
         return column, None
     if not pd.api.types.is_numeric_dtype(kind):
         text = filled.astype(str).str.strip()
-        numbers = pd.to_numeric(text.str.replace(",", ".", regex=False), errors="coerce")
+        numbers = pd.to_numeric(_plain_numbers(text), errors="coerce")
         if numbers.notna().mean() >= MOSTLY:
             lost = text[numbers.isna()]
             if len(lost):
@@ -163,6 +169,14 @@ def _variable(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[Any,
         else:
             return _text_variable(column, text)
     return _number_variable(column.astype(float), name, notes)
+
+
+def _plain_numbers(text: pd.Series[Any]) -> pd.Series[Any]:
+    """Text such as 1,234.5, 3,5, 12 % or € 7 as a program writes numbers."""
+    plain = text.str.replace(r"[\s%€$£¥]", "", regex=True)
+    grouped = plain.str.fullmatch(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+    comma = plain.str.replace(",", ".", regex=False)
+    return comma.mask(grouped, plain.str.replace(",", "", regex=False))
 
 
 def _text_variable(column: pd.Series[Any], text: pd.Series[Any]) -> tuple[Any, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,8 @@ def _pyplot() -> Any:
 
 def _png(figure: Any) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # letters that the font lacks are drawn as boxes
+        figure.savefig(buffer, format="png", dpi=130)
     _pyplot().close(figure)
     return buffer.getvalue()

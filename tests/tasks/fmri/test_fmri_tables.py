@@ -13,6 +13,7 @@ from placecell.errors import InputError
 from placecell.tasks.fmri.config import Config
 from placecell.tasks.fmri.datasets import GAP, load_runs
 from placecell.tasks.fmri.loaders import MOST_VOLUMES, load_series
+from placecell.tasks.fmri.task import Fmri
 
 TIME, REGIONS = 200, 5
 
@@ -148,3 +149,15 @@ def test_matlab_7_3_without_h5py_says_what_to_install(
     path.write_bytes(header + b"\x00\x02IM" + bytes(400) + b"\x89HDF\r\n\x1a\n" + bytes(100))
     with pytest.raises(InputError, match=r"MATLAB 7\.3 file; install h5py.*save it again"):
         load_series(path)
+
+
+def test_columns_of_a_file_name_the_regions(tmp_path: Path, series: np.ndarray) -> None:
+    heads = ["V1", "V2", "M1", "S1", "A1"]
+    (tmp_path / "named.csv").write_text("\n".join([",".join(heads), *rows(series, ",")]))
+    (tmp_path / "plain.csv").write_text("\n".join(rows(series, ",")))
+    made = {
+        name: Fmri(Config(dataset="files", train_files=[str(tmp_path / name)], test_share=0.4))
+        for name in ("named.csv", "plain.csv")
+    }
+    assert made["named.csv"].names() == heads
+    assert made["plain.csv"].names()[0] == "region 1"

@@ -13,6 +13,7 @@ from placecell.report import sentences
 from placecell.report.page.panels import shown
 from placecell.study.records import Array, RunSummary, Summary
 from placecell.study.tables import table_course
+from placecell.tasks.optional import HasNames
 
 BUDGET = 8_000_000  # bytes of the page for tables, and the same for attention maps
 FULL = 32767
@@ -68,6 +69,7 @@ def tables(summary: Summary) -> dict[str, Any]:
         "n": n,
         "spread": SPREAD,
         "labels": labels or {"token": list(range(n))},
+        "names": _names(summary),
         "order": _order(summary),
         "edges": edges.tolist() if len(edges) <= 20 * n else [],
         "runs": [_over_training(run, summary) for run in _ordered(chosen, summary)],
@@ -109,6 +111,7 @@ def attention(summary: Summary) -> dict[str, Any]:
         packed.append(one | {"maps": pack(run.heads), "relation": by_layer})
     return {
         "n": summary.n_places,
+        "names": _names(summary),
         "order": _order(summary),
         "ideal": pack(ideal),
         "runs": packed,
@@ -143,6 +146,12 @@ def _order(summary: Summary) -> list[int]:
     first = next(iter(summary.truth.labels.values()), np.arange(n))
     order: list[int] = np.argsort(first, kind="stable").tolist()
     return order
+
+
+def _names(summary: Summary) -> list[str]:
+    """Names of the places, if the task has any."""
+    task = summary.task
+    return list(task.names()) if isinstance(task, HasNames) else []
 
 
 def _ordered(runs: Sequence[RunSummary], summary: Summary) -> list[RunSummary]:

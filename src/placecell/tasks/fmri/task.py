@@ -65,6 +65,14 @@ class Fmri(MaskedValues):
         """The people whose data are scored."""
         return tuple(dict.fromkeys(run.subject for part in self.runs.values() for run in part))
 
+    def names(self) -> list[str]:
+        """Return the name of each region (n): of its column in the files, or its number."""
+        every = [run for part in self.runs.values() for run in part]
+        given = next((run.regions for run in every if run.regions), None)
+        if given is None or len(set(given)) < len(given):
+            return [f"region {i + 1}" for i in range(self.regions.n)]
+        return list(given)
+
     def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
         """Return the samples: training runs without their last part, that part, and test runs."""
         parts: dict[str, list[tuple[Array, str]]] = {"train": [], "valid": [], "test": []}

@@ -11,6 +11,7 @@
   const text = (value) => String(value).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (name) => (name === "ink" ? css("--ink") : name);
+  const called = (names, i) => (names && names.length ? text(names[i]) : `token ${i}`);
   const unique = (list) => [...new Set(list)];
   const show = (v, digits = 3) => (v === null || v === undefined ? "–" : Number(v).toFixed(digits));
 
@@ -174,14 +175,14 @@
       traces.push({ type: "scatter", mode: few ? "markers+text" : "markers", name: `${text(by)} ${text(group)}`,
         x: members.map((i) => seen[i][0]), y: members.map((i) => seen[i][1]), text: few ? members.map(String) : undefined,
         textfont: { size: 9, color: "#fff" }, hoverinfo: "text",
-        hovertext: members.map((i) => `token ${i}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
+        hovertext: members.map((i) => `${called(t.names, i)}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
         marker: { opacity: 1, color: GROUPS[k % GROUPS.length], symbol: SYMBOLS[Math.floor(k / GROUPS.length) % SYMBOLS.length], line: { color: css("--card"), width: 1 },
           size: members.map((i) => (few ? 19 : 9) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
     });
     const range = [-far, far], hide = { range, visible: false, fixedrange: true };
     const keys = { orientation: "h", y: 0, yanchor: "top", x: 0.5, xanchor: "center", font: { size: 11 } };
     Plotly.react($(`tables-${side}-map`), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend: keys, showlegend: unique(groups).length <= 10 }), CONFIG);
-    heat(`tables-${side}-similarity`, alike, t.order, true, "similarity");
+    heat(`tables-${side}-similarity`, alike, t.order, true, "similarity", t.names);
     const says = `${run.label}, seed ${run.seed}, step ${step}: correlation with ${t.reference} ${show(run.relation[at], 2)}; ` +
       `${show(100 * run.explained[at], 0)} % of the variance in the plane; entries of size ${show(run.size[at], 3)}.`;
     $(`tables-${side}-says`).textContent = says;
@@ -189,13 +190,13 @@
       $(`tables-${side}-${of}`).setAttribute("aria-label", `${words}. ${says}`);
   }
 
-  function heat(id, z, order, diverging, name) {
+  function heat(id, z, order, diverging, name, places) {
     const inOrder = order.map((i) => order.map((j) => z[i][j])), names = order.map(String);
     const most = Math.max(...inOrder.flat().map((v) => (v === null ? 0 : Math.abs(v))), 1e-9), dark = css("--card") !== "#fff";
     const scale = diverging
       ? [[0, "#3f7fc4"], [0.5, dark ? "#1a2026" : "#ffffff"], [1, "#d9642c"]]
       : [[0, dark ? "#1a2026" : "#ffffff"], [1, dark ? "#5cc8c4" : "#0b5d66"]];
-    const hover = order.map((i) => order.map((j) => `${name} of ${i} and ${j}: ${z[i][j] === null ? "–" : z[i][j].toFixed(3)}`));
+    const hover = order.map((i) => order.map((j) => `${name} of ${called(places, i)} and ${called(places, j)}: ${z[i][j] === null ? "–" : z[i][j].toFixed(3)}`));
     const traces = [{ type: "heatmap", z: inOrder, x: names, y: names, zmin: diverging ? -most : 0, zmax: most, colorscale: scale, hoverinfo: "text",
       text: hover, colorbar: { thickness: 10, outlinewidth: 0, len: 0.8, tickfont: { size: 11 } }, xgap: order.length <= 40 ? 1 : 0, ygap: order.length <= 40 ? 1 : 0 }];
     const plain = { type: "category", showgrid: false, ticks: "", showticklabels: order.length <= 40, tickfont: { size: 10 }, fixedrange: true };
@@ -216,8 +217,8 @@
 
   function drawAttention() {
     const t = data.attention, { run, layer, head, map } = attentionAt(), ideal = unpack(t.ideal);
-    heat("attention-map", map, t.order, false, "attention");
-    heat("attention-ideal", map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])), t.order, false, "ideal");
+    heat("attention-map", map, t.order, false, "attention", t.names);
+    heat("attention-ideal", map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])), t.order, false, "ideal", t.names);
     const off = (m) => m.flatMap((row, i) => row.filter((_, j) => j !== i)), a = off(map), b = off(map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])));
     const mean = (v) => v.reduce((x, y) => x + y, 0) / v.length, ma = mean(a), mb = mean(b);
     const cov = mean(a.map((v, i) => (v - ma) * (b[i] - mb))), r = cov / Math.sqrt(mean(a.map((v) => (v - ma) ** 2)) * mean(b.map((v) => (v - mb) ** 2)));
