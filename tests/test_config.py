@@ -325,7 +325,8 @@ def test_any_text_that_is_a_list_keeps_its_name(text: str) -> None:
 
 def test_names_of_runs_with_lists_do_not_change() -> None:
     """As they were when a list was text."""
-    nmar, ls = base_config("nmar")[0], base_config(TASK, "adam")[0]
+    then = {"optimizer": "adam", "lr": 3e-3, "steps": 1500, "warmup": 100, "eval_every": 500}
+    nmar, ls = base_config("nmar")[0].override(then), base_config(TASK, "adam")[0]
     fmri = RunConfig.from_dict({"task": "fmri"})
     files = {"dataset": "files", "train_files": ["a.npy", "b*.npy"], "test_files": "c.npy; d.npy"}
     for config, name in (

@@ -52,10 +52,17 @@ SMALL = {
     "warmup": 2,
     "snapshots": "table",
 }
-PRESETS = {"latin_square": "adam", "nmar": "quick", "fmri": "quick"}
+PRESETS = {"latin_square": "adam", "nmar": "quick", "fmri": "long"}
 DATA: dict[str, dict[str, Any]] = {
     "latin_square": {"n_train": 48, "n_valid": 16, "n_test": 16},
-    "nmar": {"modules": "3x6", "n_train": 60, "n_valid": 20, "n_test": 20},
+    "nmar": {
+        "modules": "3x6",
+        "n_train": 60,
+        "n_valid": 20,
+        "n_test": 20,
+        "optimizer": "adam",
+        "lr": 3e-3,
+    },
     "fmri": {
         "dataset": "files",
         "train_files": "data/train-*.npy",
