@@ -1,5 +1,5 @@
 """What the README and docs show runs: snippets are executed, command lines parsed, links
-followed."""
+followed. Tutorials are executed in test_tutorials.py."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ import pytest
 from placecell.cli.app import build_parser
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+REFERENCE = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = [*REFERENCE, *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 
 
-def blocks(language: str) -> list[tuple[str, str]]:
+def blocks(language: str, pages: list[Path] = PAGES) -> list[tuple[str, str]]:
     found = []
-    for page in PAGES:
+    for page in pages:
         for text in re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.DOTALL):
             found.append((page.name, text))
     return found
 
 
-@pytest.mark.parametrize(("page", "code"), blocks("python"))
+@pytest.mark.parametrize(("page", "code"), blocks("python", REFERENCE))
 def test_snippets_run(
     page: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {"__name__": "snippet"}
-    exec(compile(code, page, "exec"), scope)
+    exec(compile(code, page, "exec", dont_inherit=True), scope)
     assert scope.keys() > {"__name__", "__builtins__"}, "it names nothing: nothing in it was run"
 
 
@@ -54,7 +55,7 @@ def test_commands_parse(command: str) -> None:
 
 
 def test_there_is_something_to_test() -> None:
-    assert len(blocks("python")) >= 2
+    assert len(blocks("python", REFERENCE)) >= 2
     assert len(commands()) >= 6
 
 
