@@ -49,6 +49,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": False,
     "use_edit_page_button": False,
+    "secondary_sidebar_items": {"**": [], "api": ["page-toc"]},  # so that 100 columns of code fit
 }
 html_sidebars = {"index": []}  # the first page has its doors instead
 html_show_sourcelink = False
