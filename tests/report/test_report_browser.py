@@ -10,10 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from placecell import analysis
 from placecell.report.page.build import Page, build_page
 from placecell.store import Store, files
+from placecell.study.arrangement import arrangement, contrast, full_colour
 from placecell.study.records import Summary
 
 New = Callable[..., Any]
@@ -41,7 +44,7 @@ def opened(tab: New, page_file: Path) -> Any:
 
 
 def test_it_draws_without_a_complaint_or_a_request(opened: Any) -> None:
-    assert opened.page.locator(".js-plotly-plot").count() == 9
+    assert opened.page.locator(".js-plotly-plot").count() == 8
     assert opened.page.locator("#headline-plot .scatterlayer .trace").count() >= 3
     assert opened.page.title() == "Latin square: what the positions learned"
 
@@ -62,7 +65,7 @@ def test_figures_off_screen_wait_while_there_is_other_work(tab: New, page_file: 
     one = tab(viewport={"width": 1000, "height": 500})
     one.page.add_init_script(NEVER_IDLE)
     one.open(page_file)
-    one.page.wait_for_selector("#headline-plot.js-plotly-plot")
+    one.page.wait_for_selector("#tables-a-plot.js-plotly-plot")
     assert one.page.locator("#agreement-plot.js-plotly-plot").count() == 0
 
 
@@ -70,16 +73,15 @@ def test_on_paper_every_figure_is_there_in_light_colours(tab: New, page_file: Pa
     one = tab(viewport={"width": 1000, "height": 500}, color_scheme="dark")
     one.page.add_init_script(NEVER_IDLE)
     page = one.open(page_file)
-    page.wait_for_selector("#headline-plot.js-plotly-plot")
-    dark = plotted(page, "headline-plot", "layout")["font"]["color"]
+    page.wait_for_selector("#tables-a-plot.js-plotly-plot")
+    dark = plotted(page, "tables-a-plot", "layout")["font"]["color"]
     assert page.evaluate(UNDRAWN) > 0
     page.emulate_media(media="print")
     one.until(f"{UNDRAWN} === 0")
-    light = plotted(page, "headline-plot", "layout")["font"]["color"]
+    light = plotted(page, "tables-a-plot", "layout")["font"]["color"]
     assert (dark, light) == ("#e4e9ed", "#22303c")
     page.emulate_media(media="screen")
-    page.wait_for_timeout(100)
-    assert plotted(page, "headline-plot", "layout")["font"]["color"] == dark
+    one.until(f"document.getElementById('tables-a-plot').layout?.font.color === '{dark}'")
     assert one.errors == []
 
 
@@ -87,7 +89,8 @@ def test_the_first_figure_comes_before_the_settings(opened: Any) -> None:
     settings = opened.page.locator("details.settings")
     assert settings.get_attribute("open") is None
     assert settings.locator("dt").count() > 5
-    assert opened.page.evaluate("document.getElementById('headline').offsetTop < innerHeight")
+    assert opened.page.evaluate("document.querySelector('figure').id") == "tables-figure"
+    assert opened.page.evaluate("document.querySelector('figure').offsetTop < innerHeight")
 
 
 def test_a_table_that_goes_on_to_the_right_says_so(tab: New, page_file: Path) -> None:
@@ -109,15 +112,14 @@ def test_the_slider_shows_the_table_at_other_steps(opened: Any, page: Page) -> N
     tab = opened.page
     slider = tab.locator("#tables-step")
     assert tab.locator("#tables-step-value").inner_text() == "24"
-    before, similar = plotted(tab, "tables-a-map"), plotted(tab, "tables-a-similarity")
+    before, ideal = plotted(tab, "tables-a-plot"), plotted(tab, "tables-ideal-plot")
     slider.focus()
     tab.keyboard.press("Home")
     assert tab.locator("#tables-step-value").inner_text() == "0"
-    after, other = plotted(tab, "tables-a-map"), plotted(tab, "tables-a-similarity")
-    assert [t["x"] for t in before] != [t["x"] for t in after]
-    assert similar[0]["z"] != other[0]["z"]
+    assert plotted(tab, "tables-a-plot")[0]["z"] != before[0]["z"]
+    assert plotted(tab, "tables-ideal-plot") == ideal
     assert "step 0:" in tab.locator("#tables-a-says").inner_text()
-    assert "step 0:" in tab.locator("#tables-a-map").get_attribute("aria-label")
+    assert "step 0:" in tab.locator("#tables-a-plot").get_attribute("aria-label")
     tab.keyboard.press("ArrowRight")
     assert tab.locator("#tables-step-value").inner_text() == "1"
 
@@ -125,31 +127,77 @@ def test_the_slider_shows_the_table_at_other_steps(opened: Any, page: Page) -> N
 def test_the_switch_over_sigma(opened: Any) -> None:
     tab = opened.page
     assert tab.locator("#tables-a").input_value() != tab.locator("#tables-b").input_value()
-    before, beside = plotted(tab, "tables-a-similarity"), plotted(tab, "tables-b-similarity")
+    before, beside = plotted(tab, "tables-a-plot"), plotted(tab, "tables-b-plot")
     for label in ("learnable σ=0.1", "learnable σ=2.0", "sinusoidal"):
         tab.locator("#tables-a").select_option(label)
-        assert label in tab.locator("#tables-a-says").inner_text()
-    assert plotted(tab, "tables-a-similarity")[0]["z"] != before[0]["z"]
-    assert plotted(tab, "tables-b-similarity")[0]["z"] == beside[0]["z"]
-    before = plotted(tab, "tables-b-map")
+        assert label in tab.locator("#tables-a-plot").get_attribute("aria-label")
+    assert plotted(tab, "tables-a-plot")[0]["z"] != before[0]["z"]
+    assert plotted(tab, "tables-b-plot")[0]["z"] == beside[0]["z"]
+    before = plotted(tab, "tables-b-plot")
     tab.locator("#tables-b-seed").select_option("1")
-    assert plotted(tab, "tables-b-map") != before
+    assert plotted(tab, "tables-b-plot") != before
+
+
+def test_small_maps_are_those_of_the_table_on_one_scale_with_the_ideal(
+    opened: Any, page: Page
+) -> None:
+    tab, summary = opened.page, page.summary
+    assert summary is not None
+    how, runs = arrangement(summary), contrast(summary)
+    tables = {"a": runs[0].table, "b": runs[1].table, "ideal": how.ideal_table}
+    scales = set()
+    for side, table in tables.items():
+        shown, own = plotted(tab, f"tables-{side}-plot")
+        expected = how.tiles(analysis.row_similarity(table))
+        seen = np.array(shown["z"], dtype=float)  # null is NaN
+        np.testing.assert_allclose(seen, expected, atol=1e-4)
+        assert np.array_equal(np.array(own["z"], dtype=float) == 1, self_cells())
+        assert len(shown["x"]) == len(shown["y"]) == 20  # edges of 19 columns, of which 3 are gaps
+        scales.add((shown["zmin"], shown["zmax"], str(shown["colorscale"])))
+    assert len(scales) == 1
+    full = max(full_colour(analysis.row_similarity(run.table)) for run in runs)
+    assert tab.locator("#tables-high").inner_text() == f"+{full:.2f}"
+    assert [tab.locator(f"#tables-{side}").input_value() for side in "ab"] == [
+        run.label for run in runs
+    ]
+
+
+def self_cells() -> Any:
+    own = np.zeros((19, 19), dtype=bool)
+    for r, c in np.ndindex(4, 4):
+        own[6 * r, 6 * c] = True
+    return own
+
+
+def test_a_table_can_be_shown_as_pairs_and_as_points(opened: Any) -> None:
+    tab = opened.page
+    said = tab.locator("#tables-reading").inner_text()
+    assert "small map" in said
+    assert "share a row or a column" in said
+    tab.locator("#tables-view").select_option("matrix")
+    assert np.shape(plotted(tab, "tables-ideal-plot")[0]["z"]) == (16, 16)
+    assert tab.locator("#tables-reading").inner_text() != said
+    assert tab.locator("#tables-scale").is_visible()
+    tab.locator("#tables-view").select_option("points")
+    assert not tab.locator("#tables-scale").is_visible()
+    assert len(plotted(tab, "tables-ideal-plot")) == 5  # lines, and four rows of points
 
 
 def test_colours_and_three_dimensions(opened: Any) -> None:
     tab = opened.page
-    names = [t.get("name") for t in plotted(tab, "tables-a-map")]
+    tab.locator("#tables-view").select_option("points")
+    names = [t.get("name") for t in plotted(tab, "tables-a-plot")]
     assert names[1:] == ["row 0", "row 1", "row 2", "row 3"]
     tab.locator("#tables-colour").select_option("column")
-    assert [t.get("name") for t in plotted(tab, "tables-a-map")][1:] == [
+    assert [t.get("name") for t in plotted(tab, "tables-a-plot")][1:] == [
         f"column {i}" for i in range(4)
     ]
     assert tab.locator("#tables-turn").is_hidden()
-    tab.locator("#tables-dims").select_option("3")
-    before = plotted(tab, "tables-a-map")
+    tab.locator("#tables-view").select_option("space")
+    before = plotted(tab, "tables-a-plot")
     tab.locator("#tables-turn").focus()
     tab.keyboard.press("ArrowRight")
-    assert plotted(tab, "tables-a-map") != before
+    assert plotted(tab, "tables-a-plot") != before
     assert len(set(before[1]["marker"]["size"])) > 1, "what is nearer is larger"
 
 
@@ -254,7 +302,8 @@ def test_downloads_of_tables_give_what_is_shown(opened: Any, page: Page) -> None
     assert len(rows) == 16
     assert {row["configuration"] for row in rows} == {"learnable σ=0.5"}
     assert [row["row"] for row in rows] == [str(i // 4) for i in range(16)]
-    shown = plotted(tab, "tables-a-similarity")[0]["z"]
+    tab.locator("#tables-view").select_option("matrix")
+    shown = plotted(tab, "tables-a-plot")[0]["z"]
     assert float(rows[2]["similarity_5"]) == pytest.approx(shown[2][5], abs=1e-4)
     assert page.summary is not None
     rows = saved(tab, '[data-csv="attention"]')

@@ -214,7 +214,7 @@ def test_an_open_page_takes_in_what_is_new_and_stays_where_it_is(
     one = tab()
     page = one.page
     page.goto(address)
-    assert "6 runs of the task" in page.locator("#what").inner_text()
+    assert "6 runs of the task" in page.locator("#what").text_content()
     one.see_all()
     label = page.locator("#tables-a option").last.inner_text()
     page.locator("#tables-a").select_option(label)
@@ -223,13 +223,13 @@ def test_an_open_page_takes_in_what_is_new_and_stays_where_it_is(
     page.keyboard.press("Home")
     page.evaluate("scrollTo(0, 1500)")
     growing(8)
-    one.until("document.getElementById('what').innerText.includes('8 runs of the task')", 60)
+    one.until("document.getElementById('what').textContent.includes('8 runs of the task')", 60)
     assert page.locator("#tables-a").input_value() == label
     assert page.locator("#training-log").is_checked()
     assert page.locator("#tables-step").input_value() == "0"
     assert abs(page.evaluate("scrollY") - 1500) < 5
     one.see_all()
-    assert f"{label}, seed 0, step 0" in page.locator("#tables-a-says").inner_text()
+    assert f"{label}, seed 0, step 0" in page.locator("#tables-a-plot").get_attribute("aria-label")
     assert one.errors == []
     assert all(url.startswith(address) for url in one.requests)
 

@@ -123,7 +123,7 @@ def test_every_section_and_every_figure_has_its_words(page: Page) -> None:
     ):
         assert f'id="{name}"' in page.html, name
     alts = re.findall(r'role="img" aria-label="([^"]*)"', page.html)
-    assert len(alts) == page.html.count('role="img"') == 9
+    assert len(alts) == page.html.count('role="img"') == 8
     assert all(len(alt) > 40 for alt in alts)
     for control in re.findall(r"<(?:select|input)[^>]*>", page.html.split("<script")[0]):
         assert "id=" in control

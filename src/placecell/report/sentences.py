@@ -13,6 +13,7 @@ from placecell.study.arrangement import arrangement, contrast, shows_truth
 from placecell.study.curves import headline_gain, rank_correlation
 from placecell.study.records import Summary, more_is_better
 
+MOST_NAMED = 4  # configurations: of more only the number is said
 PROCRUSTES = "table/procrustes"  # the one measure of which less is better
 
 
@@ -42,11 +43,10 @@ def headline(summary: Summary, short: bool = False) -> str:
             [summary.interval(label, name).estimate for _, label in curve],
         )
         first, last = curve[0][0], curve[-1][0]
-        shape = _shape(summary, best, len(curve))
-        said.append(
-            f"{shape}: test {summary.task.headline} is best at σ = {curve[best][0]:g} "
-            f"({means[best]:.3f})"
-        )
+        what = f"test {summary.task.headline} is best at σ = {curve[best][0]:g}"
+        shape = f"{_shape(summary, best, len(curve))}: {what}"
+        what = shape if len(curve) > 2 else what[0].upper() + what[1:]
+        said.append(f"{what} ({means[best]:.3f})")
         ends = [f"{means[i]:.3f} at σ = {curve[i][0]:g}" for i in (0, len(curve) - 1) if i != best]
         said[-1] += f", against {' and '.join(ends)}." if ends else "."
         if short:
@@ -229,6 +229,81 @@ def claim(summary: Summary) -> str:
     rest = [name for i, name in enumerate(said) if i != at]
     stays = "stays noise" if rest[0] in names.values() else f"shows {no}"
     return f"At {said[at]} the learned table {becomes}, at {rest[0]} it {stays}"
+
+
+def reading(summary: Summary, view: str) -> str:
+    """Say how to read one of the ways in which a table is shown.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+    view : str
+        `tiles`, `matrix`, `points` or `space`.
+
+    Returns
+    -------
+    str
+    """
+    truth, how = summary.truth, arrangement(summary)
+    planar = truth.spatial and summary.task.places.coords.shape[1] == 2
+    order = {
+        "groups": f", {plural(truth.partition or '')} one after the other",
+        "order": ", in their true order",
+        "grid": ", row by row of the grid",
+    }.get(how.kind, "")
+    turned = ", turned to lie as the positions do" if planar else ""
+    joined = " Lines join positions that belong together." if truth.relation.any() else ""
+    said = {
+        "tiles": "Each small map belongs to one position (the square without colour) and shows how "
+        "alike the table’s row for it is to the rows of all others: orange alike, blue unlike.",
+        "matrix": f"How alike the table’s rows are, each position with each other{order}: orange "
+        "alike, blue unlike.",
+        "points": f"Each row of the table as a point, in the plane in which the rows vary most"
+        f"{turned}.{joined}",
+        "space": f"Each row of the table as a point, in the three directions in which the rows "
+        f"vary most; drag to turn.{joined}",
+    }[view]
+    if truth.relation.any():
+        who = summary.reference if truth.from_data else "the ideal"
+        said += f" In {who}, two positions belong together if they {truth.together}."
+    return said
+
+
+def compared(summary: Summary) -> str:
+    """Say what is compared, to a reader who has not heard of positional encodings.
+
+    Parameters
+    ----------
+    summary : Summary
+        A sweep.
+
+    Returns
+    -------
+    str
+    """
+    curve, labels = summary.sigma_curve(), summary.labels
+    said = "A transformer does not see where its inputs are: it has to be told, or to learn it. "
+    if not curve:
+        shown = _list(labels) if len(labels) <= MOST_NAMED else f"{len(labels)} ways to do so"
+        return said + f"{'Compared' if len(labels) > 1 else 'Shown'} here: {shown}."
+    said += (
+        f"Here it learns a table with a row of numbers for each of {summary.n_places} positions. "
+    )
+    sigmas = [f"{sigma:g}" for sigma, _ in curve]
+    if len(curve) == 1:
+        said += f"The numbers start at random with a spread of σ = {sigmas[0]}."
+    else:
+        values = f"{sigmas[0]} to {sigmas[-1]}" if len(sigmas) > MOST_NAMED else _list(sigmas)
+        said += (
+            f"Compared is how large these numbers are before training, when they are random: their "
+            f"spread σ is {values.replace(' and ', ' or ')}."
+        )
+    rest = [label for label in labels if label not in {label for _, label in curve}]
+    if rest:
+        shown = _list(rest) if len(rest) <= MOST_NAMED else f"{len(rest)} other ways to tell places"
+        said += f" Beside it: {shown}."
+    return said
 
 
 def plural(noun: str) -> str:

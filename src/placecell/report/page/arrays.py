@@ -9,14 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placecell import analysis
 from placecell.report import sentences
 from placecell.report.page.panels import shown
+from placecell.study.arrangement import Arrangement, arrangement, full_colour
 from placecell.study.records import Array, RunSummary, Summary
-from placecell.study.tables import table_course
+from placecell.study.tables import principal_points, table_course
 from placecell.tasks.optional import HasNames
 
 BUDGET = 8_000_000  # bytes of the page for tables, and the same for attention maps
 FULL = 32767
+VIEWS = {  # in which a table can be shown, first the one that the page opens on
+    "grid": ("tiles", "matrix", "points", "space"),
+    "order": ("matrix", "points", "space"),
+    "groups": ("matrix", "points", "space"),
+    "plane": ("points", "space", "matrix"),
+    "unknown": ("points", "space", "matrix"),
+}
 SPREAD = 2.0  # the largest coordinate in a picture, where the mean squared radius is 1/16
 
 
@@ -40,10 +49,7 @@ def pack(values: Array, most: float = 1.0) -> str:
 
 
 def tables(summary: Summary) -> dict[str, Any]:
-    """Pack every table over training.
-
-    Tokens are ordered by their first known label, so that those that belong together are
-    neighbours.
+    """Pack every table over training, and the ideal one.
 
     Parameters
     ----------
@@ -53,8 +59,9 @@ def tables(summary: Summary) -> dict[str, Any]:
     Returns
     -------
     dict
-        Principal components and similarities of each run, with labels, edges and a sentence; empty
-        if no run has a table.
+        Principal components and similarities of each run and of the ideal, how they are laid out
+        and in which ways they can be shown, with labels, names, edges and sentences; empty if no
+        run has a table.
     """
     truth = summary.truth
     runs = [run for run in summary.runs if run.table is not None and np.ptp(run.table) > 0]
@@ -65,16 +72,22 @@ def tables(summary: Summary) -> dict[str, Any]:
     chosen = shown(runs, steps * (n * 3 + n * (n - 1) // 2) * 2 * 4 // 3, BUDGET)
     labels = {name: [_plain(v) for v in values] for name, values in truth.labels.items()}
     edges = np.argwhere(np.triu(truth.relation, 1) > 0)
+    how = arrangement(summary)
     return {
         "n": n,
         "spread": SPREAD,
-        "labels": labels or {"token": list(range(n))},
+        "labels": labels or {"position": list(range(n))},
         "names": _names(summary),
-        "order": _order(summary),
+        "views": {view: sentences.reading(summary, view) for view in VIEWS[how.kind]},
+        "order": how.order.tolist(),
+        "grid": how.shape,
+        "borders": how.borders,
         "edges": edges.tolist() if len(edges) <= 20 * n else [],
         "runs": [_over_training(run, summary) for run in _ordered(chosen, summary)],
+        "ideal": _ideal(how, summary),
         "all": len(chosen) == len(runs),
         "reference": summary.reference,
+        "title": sentences.claim(summary),
         "sentence": sentences.tables(summary),
     }
 
@@ -95,7 +108,7 @@ def attention(summary: Summary) -> dict[str, Any]:
     runs = [run for run in summary.runs if run.heads is not None]
     if not runs:
         return {}
-    relation = summary.truth.relation
+    how, relation = arrangement(summary), summary.truth.relation
     total = relation.sum(1, keepdims=True)
     ideal = relation / np.where(total > 0, total, 1.0)
     cost = max(run.heads.size for run in runs if run.heads is not None) * 2 * 4 // 3
@@ -112,7 +125,8 @@ def attention(summary: Summary) -> dict[str, Any]:
     return {
         "n": summary.n_places,
         "names": _names(summary),
-        "order": _order(summary),
+        "order": how.order.tolist(),
+        "borders": how.borders,
         "ideal": pack(ideal),
         "runs": packed,
         "all": len(chosen) == len(runs),
@@ -125,33 +139,44 @@ def _over_training(run: RunSummary, summary: Summary) -> dict[str, Any]:
     """A table at every step that was kept, else at the end only."""
     coords = summary.task.places.coords.double().numpy()
     course = table_course(run, coords, summary.truth.relation)
-    # tokens drawn with one radius at all steps: the arrangement is the picture, `size` tells how
-    # large the table is
-    drawn = [p / (np.sqrt((p[:, :2] ** 2).sum(1).mean()) or 1.0) / 4 for p in course.points]
     return {
         "label": run.label,
         "seed": run.result.config.seed,
         "steps": course.steps,
-        "points": pack(np.array(drawn), SPREAD),
+        "points": _points(course.points),
         "similarity": pack(course.similarity),
+        "full": full_colour(analysis.row_similarity(run.table)) if run.table is not None else 1.0,
         "relation": course.relation,
         "explained": course.explained,
         "size": course.size,
     }
 
 
-def _order(summary: Summary) -> list[int]:
-    """The tokens in the order of the first thing known of them."""
-    n = summary.n_places
-    first = next(iter(summary.truth.labels.values()), np.arange(n))
-    order: list[int] = np.argsort(first, kind="stable").tolist()
-    return order
+def _ideal(how: Arrangement, summary: Summary) -> dict[str, Any] | None:
+    """The ideal table as points and similarities; None where nothing is known."""
+    if how.ideal_table is None:
+        return None
+    coords = summary.task.places.coords.double().numpy()
+    planar = summary.truth.spatial and coords.shape[1] == 2
+    points = principal_points(how.ideal_table, coords if planar else None)
+    if how.kind == "plane":  # they are where they are
+        points = np.pad(coords - coords.mean(0), ((0, 0), (0, 1)))
+    above = np.triu_indices(len(coords), 1)
+    alike = analysis.row_similarity(how.ideal_table)[above]
+    return {"points": _points(points[None]), "similarity": pack(alike)}
+
+
+def _points(course: Array) -> str:
+    """Points over training (s n 3), with one radius at all steps: their arrangement is the
+    picture."""
+    drawn = [p / (np.sqrt((p[:, :2] ** 2).sum(1).mean()) or 1.0) / 4 for p in course]
+    return pack(np.array(drawn), SPREAD)
 
 
 def _names(summary: Summary) -> list[str]:
-    """Names of the places, if the task has any."""
-    task = summary.task
-    return list(task.names()) if isinstance(task, HasNames) else []
+    """Names of the places; numbers, if the task has none."""
+    task, numbered = summary.task, [f"position {i}" for i in range(summary.n_places)]
+    return list(task.names()) if isinstance(task, HasNames) else numbered
 
 
 def _ordered(runs: Sequence[RunSummary], summary: Summary) -> list[RunSummary]:

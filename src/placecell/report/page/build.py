@@ -18,15 +18,16 @@ from placecell.report.page import arrays, kernels, panels, parts
 from placecell.report.page.panels import Panel
 from placecell.store import files
 from placecell.store.run_set import RunSet
+from placecell.study.arrangement import contrast
 from placecell.study.records import RunSummary, Summary
 from placecell.study.summary import measure
 
 CONTENTS = {
-    "headline": "Headline",
-    "diagnosis": "Diagnosis",
-    "training": "Training",
     "tables": "The learned table",
+    "headline": "Headline",
     "attention": "Attention",
+    "training": "Training",
+    "diagnosis": "Diagnosis",
     "agreement": "Agreement",
     "lazy": "Lazy or rich?",
     "conditions": "Conditions",
@@ -193,7 +194,7 @@ def build_page(
         figures["training"] = panels.training_panel(pairs, parts.headline_of(runs[0]), shades)
     tables = arrays.tables(summary) if summary else {}
     attention = arrays.attention(summary) if summary else {}
-    start = _start(summary, tables)
+    start = _start(summary)
     lazy, notes = kernels.section(store)
     grids = lazy + (parts.grids(summary, items, human) if summary else [])
     words = parts.PageText(store, runs, labels, summary)
@@ -208,7 +209,6 @@ def build_page(
         | {
             "steps": len({step for run in tables["runs"] for step in run["steps"]}),
             "configurations": list(dict.fromkeys(run["label"] for run in tables["runs"])),
-            "planar": summary is not None and summary.task.places.coords.shape[1] == 2,
         },
         "attention": attention
         and attention
@@ -229,9 +229,10 @@ def build_page(
         "attention": attention
         and attention
         | {
-            "start": start[0]
-            if start[0] in context["attention"]["configurations"]
-            else context["attention"]["configurations"][0]
+            "start": next(
+                (name for name, _ in start if name in context["attention"]["configurations"]),
+                context["attention"]["configurations"][0],
+            )
         },
         "grids": {grid["id"]: {"columns": grid["columns"]} for grid in grids} | words.columns(),
     }
@@ -287,17 +288,10 @@ def _embedded(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _start(summary: Summary | None, tables: Mapping[str, Any]) -> list[str]:
-    """The two tables shown first: the best σ and the largest; else the first and the last there
-    are."""
-    labels = list(dict.fromkeys(run["label"] for run in tables.get("runs", [])))
-    if summary is None or not labels:
-        return [summary.labels[0]] if summary else [""]
-    curve = [name for _, name in summary.sigma_curve() if name in labels]
-    if len(curve) > 1:
-        best = summary.sigma_curve()[summary.best_sigma()][1]
-        return [best if best in curve else curve[0], curve[-1] if curve[-1] != best else curve[0]]
-    return [labels[0], labels[-1]]
+def _start(summary: Summary | None) -> list[tuple[str, int]]:
+    """Label and seed of the two tables that are shown first; twice the same if there is one."""
+    pair = [(run.label, run.result.config.seed) for run in contrast(summary)] if summary else []
+    return pair if len(pair) != 1 else pair * 2
 
 
 def _height(panel: Panel | None) -> str:

@@ -21,6 +21,8 @@ from placecell.study.records import RunSummary, Summary
 RAMP = ("#12908e", "#3f7fc4", "#8a63b8", "#c94f7c", "#d9642c")
 OTHERS = ("#a98307", "#7c8894", "#4f9d5d", "#9b7653", "#b0709b", "#5d8a9b")
 DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px 2px")
+SHARE = "ρ, the position’s share of what enters the network before training"
+SHARE_TICKS = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0]
 BANDS = "Lines are means over seeds; bands reach from the lowest seed to the highest, on test."
 MEASURES = {
     "table/procrustes": "Procrustes distance of the table to the true one",
@@ -96,7 +98,7 @@ def headline_panel(summary: Summary) -> Panel:
     """
     name, curve, shades = f"test/{summary.task.headline}", summary.sigma_curve(), colours(summary)
     columns: dict[str, list[Any]] = {
-        k: [] for k in ("configuration", "sigma", "seed", "value", "low", "high")
+        k: [] for k in ("configuration", "sigma", "rho", "seed", "value", "low", "high")
     }
     traces: list[dict[str, Any]] = []
 
@@ -107,9 +109,10 @@ def headline_panel(summary: Summary) -> Panel:
         for run in sorted(
             (r for r in summary.runs if r.label == label), key=lambda r: r.result.config.seed
         ):
-            _append(columns, label, sigma, run.result.config.seed, run.values.get(name), None, None)
-        interval = summary.interval(label, name)
-        _append(columns, label, sigma, "mean", interval.estimate, interval.low, interval.high)
+            rho, value = run.values.get("rho"), run.values.get(name)
+            _append(columns, label, sigma, rho, run.result.config.seed, value, None, None)
+        interval, rho = summary.interval(label, name), _mean_rho(summary, label)
+        _append(columns, label, sigma, rho, "mean", interval.estimate, interval.low, interval.high)
         return start, len(columns["value"]) - 1
 
     places = {label: add(label, sigma) for sigma, label in curve}
@@ -118,7 +121,7 @@ def headline_panel(summary: Summary) -> Panel:
     means = [places[label][1] for _, label in curve]
     for label, value in summary.baseline_headlines().items():
         places[label] = (len(columns["value"]),) * 2
-        _append(columns, label, None, "baseline", value, None, None)
+        _append(columns, label, None, None, "baseline", value, None, None)
         shades |= {label: OTHERS[1]}
         rest.append(label)
     if curve:
@@ -173,6 +176,12 @@ def headline_panel(summary: Summary) -> Panel:
             "log": first > 0,
             "ticks": [sigma for sigma, _ in curve],
         }
+        shares = [columns["rho"][row] for row in means]
+        if None not in shares:
+            axes["along"] = {
+                "sigma": {"x": axes["x"], "ticks": axes["ticks"], "ends": [first, last]},
+                "rho": {"x": SHARE, "ticks": SHARE_TICKS, "ends": [min(shares), max(shares)]},
+            }
     else:
         for label in rest:
             start, mean = places[label]
@@ -403,6 +412,13 @@ def plotly_figure(panel: Panel, metric: str | None = None) -> Any:
             type="log", tickvals=axes["ticks"], ticktext=[f"{t:g}" for t in axes["ticks"]]
         )
     return figure
+
+
+def _mean_rho(summary: Summary, label: str) -> float | None:
+    """The mean over seeds of the position's share; None if it was not measured or is 0."""
+    shares = summary.values(label, "rho")
+    known = shares[np.isfinite(shares) & (shares > 0)]
+    return float(known.mean()) if len(known) else None
 
 
 def shown(runs: Sequence[RunSummary], cost: int, budget: int) -> list[RunSummary]:

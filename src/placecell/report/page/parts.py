@@ -76,6 +76,7 @@ class PageText:
         runs = self.rows()
         return {
             "lead": self.lead(),
+            "found": self.found(),
             "ran": self.ran(),
             "facts": self.facts(),
             "notes": self.notes(),
@@ -101,21 +102,41 @@ class PageText:
         return {name: {"columns": Table.from_rows(rows)} for name, rows in tables.items()}
 
     def lead(self) -> str:
-        """Return the first sentences of the page.
+        """Return the first sentences of the page: what is compared.
 
         Returns
         -------
         str
         """
         if self.summary is not None:
-            return (
-                f"{sentences.headline(self.summary, short=True)} {sentences.tables(self.summary)}"
-            )
+            return sentences.compared(self.summary)
         return (
             "No run here is finished, so there is nothing to compare yet."
             if self.runs
             else "No run here can be read."
         )
+
+    def found(self) -> str:
+        """Return what the task is, and the finding.
+
+        Returns
+        -------
+        str
+            Empty while no run is finished.
+        """
+        if self.summary is None:
+            return ""
+        return f"The task: {self.task_in_words()} {sentences.headline(self.summary, short=True)}"
+
+    def task_in_words(self) -> str:
+        """Return the first sentence of the task's own description.
+
+        Returns
+        -------
+        str
+        """
+        about = tasks.load(self.runs[0].config.task).__doc__ or "not described."
+        return " ".join(about.split("\n\n")[0].split())
 
     def ran(self) -> list[str]:
         """Say what was run.
@@ -128,7 +149,6 @@ class PageText:
         if not self.runs:
             return []
         config = self.runs[0].config
-        about = " ".join((tasks.load(config.task).__doc__ or "").split("\n\n")[0].split())
         seeds = sorted({r.config.seed for r in self.runs})
         configurations = len(set(self.labels.values()))
         each = Counter(self.labels.values())
@@ -141,7 +161,7 @@ class PageText:
         return [
             f"{_count(len(self.runs), 'run')} of the task {config.task}: "
             f"{_count(configurations, 'configuration')}, "
-            f"{span} {plural} each. {about}",
+            f"{span} {plural} each.",
         ] + (
             []
             if len(seeds) > 2

@@ -23,7 +23,7 @@ ORDER = 4
 
 
 class LatinSquare(Classification):
-    """Which symbol goes where the probe is?
+    """Which symbol goes where the probe is, if no row and no column may have a symbol twice?
 
     Cells are tokens: blank, one of four symbols, or the probe.
     """

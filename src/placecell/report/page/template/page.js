@@ -11,7 +11,6 @@
   const text = (value) => String(value).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (name) => (name === "ink" ? css("--ink") : name);
-  const called = (names, i) => (names && names.length ? text(names[i]) : `token ${i}`);
   const unique = (list) => [...new Set(list)];
   const show = (v, digits = 3) => (v === null || v === undefined ? "–" : Number(v).toFixed(digits));
 
@@ -99,11 +98,12 @@
 
   const FIGURES = {
     simple(id) {
-      const panel = data.panels[id], a = panel.axes;
+      const panel = data.panels[id], along = $(`${id}-along`) ? $(`${id}-along`).value : "", a = { ...panel.axes, ...(panel.axes.along || {})[along] };
       const xaxis = { title: title(`${id}-plot`, a.x) }, yaxis = { title: a.y ? title(`${id}-plot`, a.y) : { text: "" } };
       if (a.log) Object.assign(xaxis, { type: "log", tickvals: a.ticks, ticktext: a.ticks.map((t) => String(Number(t.toPrecision(3)))) });
       if (!a.names) legend(id, panel.traces.map((t) => [t.name, colour(t.color), { line: "dashed", points: "dot", band: "band" }[t.kind]]));
-      const traces = panel.traces.filter((t) => visible(id, t)).map((t) => trace(panel, t));
+      const across = (t) => (along ? { x: Array.isArray(t.x) ? a.ends : along } : {}); // other encodings are lines from end to end
+      const traces = panel.traces.filter((t) => visible(id, t)).map((t) => trace(panel, t, across(t)));
       if (a.names) { // every configuration is a place on the axis
         Object.assign(yaxis, { type: "category", autorange: "reversed" });
         traces.forEach((t) => { t.y = t.y.map(text); });
@@ -128,12 +128,7 @@
       const xaxis = { title: title("agreement-plot", panel.choices.measures[measure]) }, yaxis = { title: title("agreement-plot", panel.axes.y) };
       Plotly.react($("agreement-plot"), traces, layout({ xaxis, yaxis }), CONFIG);
     },
-    tables() {
-      const three = $("tables-dims").value === "3";
-      $("tables-turn-label").hidden = !three;
-      for (const side of ["a", "b"]) drawTable(side, three);
-      if ($("tables-step")) $("tables-step-value").textContent = String(stepShown());
-    },
+    tables() { drawTables(); },
     attention() { drawAttention(); },
   };
 
@@ -148,19 +143,76 @@
   const stepShown = () => ($("tables-step") ? allSteps()[Number($("tables-step").value)] : Infinity);
   const runOf = (list, prefix, label) => list.find((r) => r.label === label && String(r.seed) === $(`${prefix}-seed`).value);
 
-  function tableAt(side) {
-    const t = data.tables, run = runOf(t.runs, `tables-${side}`, $(`tables-${side}`).value), n = t.n, pairs = (n * (n - 1)) / 2;
-    let at = 0;
-    run.steps.forEach((step, i) => { if (step <= stepShown()) at = i; });
-    run.open = run.open || { points: unpack(run.points, t.spread), similarity: unpack(run.similarity) };
+  const runOn = (side) => runOf(data.tables.runs, `tables-${side}`, $(`tables-${side}`).value);
+
+  // points (n 3) and similarities (n n) of a packed table at one of its steps
+  function opened(packed, at) {
+    const t = data.tables, n = t.n, pairs = (n * (n - 1)) / 2;
+    packed.open = packed.open || { points: unpack(packed.points, t.spread), similarity: unpack(packed.similarity) };
     const points = [], alike = Array.from({ length: n }, () => new Array(n).fill(null));
-    for (let i = 0; i < n; i++) points.push(Array.from(run.open.points.subarray((at * n + i) * 3, (at * n + i) * 3 + 3)));
-    for (let i = 0, k = at * pairs; i < n; i++) for (let j = i + 1; j < n; j++, k++) alike[i][j] = alike[j][i] = run.open.similarity[k];
-    return { run, at, points, alike, step: run.steps[at] };
+    for (let i = 0; i < n; i++) points.push(Array.from(packed.open.points.subarray((at * n + i) * 3, (at * n + i) * 3 + 3)));
+    for (let i = 0, k = at * pairs; i < n; i++) for (let j = i + 1; j < n; j++, k++) alike[i][j] = alike[j][i] = packed.open.similarity[k];
+    return { points, alike };
   }
 
-  function drawTable(side, three) {
-    const t = data.tables, { run, at, points, alike, step } = tableAt(side), by = $("tables-colour").value, groups = t.labels[by];
+  function tableAt(side) {
+    const run = runOn(side);
+    let at = 0;
+    run.steps.forEach((step, i) => { if (step <= stepShown()) at = i; });
+    return { run, at, step: run.steps[at], ...opened(run, at) };
+  }
+
+  function drawTables() {
+    const t = data.tables, view = $("tables-view").value, cloud = view === "points" || view === "space";
+    $("tables-turn-label").hidden = view !== "space";
+    $("tables-colour-label").hidden = !cloud;
+    $("tables-scale").hidden = cloud;
+    $("tables-reading").textContent = t.views[view];
+    const full = Math.max(runOn("a").full, runOn("b").full); // one scale for both, the ideal and all steps
+    $("tables-low").textContent = (-full).toFixed(2).replace("-", "−");
+    $("tables-high").textContent = `+${full.toFixed(2)}`;
+    document.querySelector("#tables-scale .ramp").style.background = `linear-gradient(to right, ${diverging().map(([, c]) => c).join(", ")})`;
+    const drawOne = (id, { points, alike }, packed) => {
+      if (cloud) cloudOf(id, points, packed, view === "space");
+      else if (view === "tiles") tiles(id, alike, full);
+      else heat(id, alike, t.order, full, t.borders, (i, j) => `${t.names[i]}, ${t.names[j]}: ${show(alike[i][j])}`);
+    };
+    for (const side of ["a", "b"]) {
+      const { run, at, step, ...table } = tableAt(side);
+      drawOne(`tables-${side}-plot`, table, run);
+      const says = `step ${step}: correlation with ${t.reference} ${show(run.relation[at], 2)}` +
+        (cloud ? `; ${show(100 * run.explained[at], 0)} % of the variance in the plane` : "") + `; entries of size ${show(run.size[at], 3)}.`;
+      $(`tables-${side}-says`).textContent = says;
+      $(`tables-${side}-plot`).setAttribute("aria-label", `The table of ${run.label}, seed ${run.seed}, ${says}`);
+    }
+    if (t.ideal) drawOne("tables-ideal-plot", opened(t.ideal, 0), t.ideal);
+    if ($("tables-step")) $("tables-step-value").textContent = String(stepShown());
+  }
+
+  // for every place of the grid a small map of the grid, in one heat map with gaps
+  function tiles(id, alike, full) {
+    const t = data.tables, [h, w] = t.grid, gap = 0.7;
+    const edges = (count, each) => Array.from({ length: count }, (_, r) => Array.from({ length: each + 1 }, (_, i) => r * (each + gap) + i)).flat();
+    const z = [], own = [], hover = [];
+    for (let r = 0; r < h; r++) for (let i = 0; i <= h; i++) { // the last line of each map is the gap below it
+      const line = [], self = [], words = [];
+      for (let c = 0; c < w; c++) for (let j = 0; j <= w; j++) {
+        const gone = i === h || j === w, one = t.order[r * w + c], other = gone ? one : t.order[i * w + j];
+        line.push(gone || one === other ? null : alike[one][other]);
+        self.push(!gone && one === other ? 1 : null);
+        words.push(gone ? "" : one === other ? text(t.names[one]) : `${text(t.names[one])}<br>${text(t.names[other])}<br>similarity ${show(alike[one][other])}`);
+      }
+      z.push(line.slice(0, -1)); own.push(self.slice(0, -1)); hover.push(words.slice(0, -1));
+    }
+    const at = { x: edges(w, w), y: edges(h, h), hoverinfo: "text", text: hover.slice(0, -1), showscale: false };
+    const ink = css("--ink"), plain = { visible: false, fixedrange: true };
+    const traces = [{ type: "heatmap", z: z.slice(0, -1), zmin: -full, zmax: full, colorscale: diverging(), ...at },
+      { type: "heatmap", z: own.slice(0, -1), colorscale: [[0, ink], [1, ink]], ...at }];
+    Plotly.react($(id), traces, layout({ xaxis: { ...plain, constrain: "domain" }, yaxis: { ...plain, autorange: "reversed", scaleanchor: "x", constrain: "domain" }, margin: { l: 2, r: 2, t: 2, b: 2 } }), CONFIG);
+  }
+
+  function cloudOf(id, points, packed, three) {
+    const t = data.tables, by = $("tables-colour").value, groups = t.labels[by];
     const turn = three ? (Number($("tables-turn").value) * Math.PI) / 180 : 0, tilt = three ? 0.45 : 0;
     const seen = points.map(([x, y, z]) => {
       const right = x * Math.cos(turn) + z * Math.sin(turn), deep = z * Math.cos(turn) - x * Math.sin(turn);
@@ -169,38 +221,38 @@
     const lines = { x: [], y: [] }, few = t.n <= 40;
     for (const [i, j] of t.edges) { lines.x.push(seen[i][0], seen[j][0], null); lines.y.push(seen[i][1], seen[j][1], null); }
     const traces = [{ type: "scatter", mode: "lines", ...lines, line: { color: css("--line"), width: 1 }, hoverinfo: "skip", showlegend: false }];
-    const far = Math.max(...run.open.points.map(Math.abs)) * 1.18;
+    const far = Math.max(...packed.open.points.map(Math.abs)) * 1.18;
     unique(groups).forEach((group, k) => {
       const members = groups.map((_, i) => i).filter((i) => groups[i] === group);
       traces.push({ type: "scatter", mode: few ? "markers+text" : "markers", name: `${text(by)} ${text(group)}`,
         x: members.map((i) => seen[i][0]), y: members.map((i) => seen[i][1]), text: few ? members.map(String) : undefined,
         textfont: { size: 9, color: "#fff" }, hoverinfo: "text",
-        hovertext: members.map((i) => `${called(t.names, i)}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
+        hovertext: members.map((i) => `${text(t.names[i])}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
         marker: { opacity: 1, color: GROUPS[k % GROUPS.length], symbol: SYMBOLS[Math.floor(k / GROUPS.length) % SYMBOLS.length], line: { color: css("--card"), width: 1 },
-          size: members.map((i) => (few ? 19 : 9) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
+          size: members.map((i) => (few ? 17 : 8) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
     });
     const range = [-far, far], hide = { range, visible: false, fixedrange: true };
     const keys = { orientation: "h", y: 0, yanchor: "top", x: 0.5, xanchor: "center", font: { size: 11 } };
-    Plotly.react($(`tables-${side}-map`), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend: keys, showlegend: unique(groups).length <= 10 }), CONFIG);
-    heat(`tables-${side}-similarity`, alike, t.order, true, "similarity", t.names);
-    const says = `${run.label}, seed ${run.seed}, step ${step}: correlation with ${t.reference} ${show(run.relation[at], 2)}; ` +
-      `${show(100 * run.explained[at], 0)} % of the variance in the plane; entries of size ${show(run.size[at], 3)}.`;
-    $(`tables-${side}-says`).textContent = says;
-    for (const [of, words] of [["map", "Map of the table"], ["similarity", "Similarity of the table's rows"]])
-      $(`tables-${side}-${of}`).setAttribute("aria-label", `${words}. ${says}`);
+    Plotly.react($(id), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend: keys, showlegend: unique(groups).length <= 10 }), CONFIG);
   }
 
-  function heat(id, z, order, diverging, name, places) {
-    const inOrder = order.map((i) => order.map((j) => z[i][j])), names = order.map(String);
-    const most = Math.max(...inOrder.flat().map((v) => (v === null ? 0 : Math.abs(v))), 1e-9), dark = css("--card") !== "#fff";
-    const scale = diverging
-      ? [[0, "#3f7fc4"], [0.5, dark ? "#1a2026" : "#ffffff"], [1, "#d9642c"]]
-      : [[0, dark ? "#1a2026" : "#ffffff"], [1, dark ? "#5cc8c4" : "#0b5d66"]];
-    const hover = order.map((i) => order.map((j) => `${name} of ${called(places, i)} and ${called(places, j)}: ${z[i][j] === null ? "–" : z[i][j].toFixed(3)}`));
-    const traces = [{ type: "heatmap", z: inOrder, x: names, y: names, zmin: diverging ? -most : 0, zmax: most, colorscale: scale, hoverinfo: "text",
-      text: hover, colorbar: { thickness: 10, outlinewidth: 0, len: 0.8, tickfont: { size: 11 } }, xgap: order.length <= 40 ? 1 : 0, ygap: order.length <= 40 ? 1 : 0 }];
-    const plain = { type: "category", showgrid: false, ticks: "", showticklabels: order.length <= 40, tickfont: { size: 10 }, fixedrange: true };
-    Plotly.react($(id), traces, layout({ xaxis: { ...plain, constrain: "domain" }, yaxis: { ...plain, autorange: "reversed", scaleanchor: "x", constrain: "domain" }, margin: { l: 25, r: 5, t: 10, b: 30 } }), CONFIG);
+  const isDark = () => css("--card") !== "#fff";
+  const diverging = () => (isDark()
+    ? [[0, "#5fa8f0"], [0.25, "#33689f"], [0.5, "#222a31"], [0.75, "#a9562a"], [1, "#ff8b4d"]]
+    : [[0, "#2462ab"], [0.25, "#5c97d3"], [0.5, "#f6f6f6"], [0.75, "#ef8a54"], [1, "#cc4410"]]);
+
+  // a matrix of places in a given order; of similarities (`full` is where their colours end) or of attention
+  function heat(id, z, order, full, borders, hover) {
+    const inOrder = order.map((i) => order.map((j) => z[i][j])), n = order.length, at = order.map((_, i) => i);
+    const most = full || Math.max(...inOrder.flat(), 1e-9), dark = isDark();
+    const scale = full ? diverging() : [[0, dark ? "#1a2026" : "#ffffff"], [1, dark ? "#5cc8c4" : "#0b5d66"]];
+    const words = order.map((i) => order.map((j) => text(hover(i, j))));
+    const traces = [{ type: "heatmap", z: inOrder, zmin: full ? -most : 0, zmax: most, colorscale: scale, hoverinfo: "text", text: words, showscale: !full,
+      colorbar: { thickness: 10, outlinewidth: 0, len: 0.8, tickfont: { size: 11 } }, xgap: n <= 40 ? 1 : 0, ygap: n <= 40 ? 1 : 0 }];
+    const line = { type: "line", line: { color: css("--ink"), width: 1 } }, far = [-0.5, n - 0.5];
+    const shapes = borders.flatMap((k) => [{ ...line, x0: k - 0.5, x1: k - 0.5, y0: far[0], y1: far[1] }, { ...line, y0: k - 0.5, y1: k - 0.5, x0: far[0], x1: far[1] }]);
+    const plain = { showgrid: false, ticks: "", tickvals: at, ticktext: order.map(String), showticklabels: n <= 16, tickfont: { size: 10 }, fixedrange: true, constrain: "domain" };
+    Plotly.react($(id), traces, layout({ shapes, xaxis: { ...plain, range: far }, yaxis: { ...plain, range: [far[1], far[0]], scaleanchor: "x" }, margin: n <= 16 ? { l: 25, r: 5, t: 10, b: 30 } : { l: 4, r: 5, t: 4, b: 4 } }), CONFIG);
   }
 
   // ---- attention
@@ -217,8 +269,8 @@
 
   function drawAttention() {
     const t = data.attention, { run, layer, head, map } = attentionAt(), ideal = unpack(t.ideal);
-    heat("attention-map", map, t.order, false, "attention", t.names);
-    heat("attention-ideal", map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])), t.order, false, "ideal", t.names);
+    heat("attention-map", map, t.order, 0, t.borders, (i, j) => `attention of ${t.names[i]} to ${t.names[j]}: ${show(map[i][j])}`);
+    heat("attention-ideal", map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])), t.order, 0, t.borders, (i, j) => `ideal of ${t.names[i]} to ${t.names[j]}: ${show(ideal[i * t.n + j])}`);
     const off = (m) => m.flatMap((row, i) => row.filter((_, j) => j !== i)), a = off(map), b = off(map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])));
     const mean = (v) => v.reduce((x, y) => x + y, 0) / v.length, ma = mean(a), mb = mean(b);
     const cov = mean(a.map((v, i) => (v - ma) * (b[i] - mb))), r = cov / Math.sqrt(mean(a.map((v) => (v - ma) ** 2)) * mean(b.map((v) => (v - mb) ** 2)));
@@ -229,12 +281,14 @@
 
   // ---- controls
 
+  const touched = new Set(); // controls that the reader has set: news of a live page leave them alone
   function fill(select, values, words = values) {
     const before = select.value;
     select.replaceChildren(...values.map((value, i) => Object.assign(document.createElement("option"), { value: String(value), textContent: String(words[i]) })));
     if (values.map(String).includes(before)) select.value = before;
   }
 
+  const choose = (select, value) => { if ([...select.options].some((o) => o.value === value)) select.value = value; };
   const seedsOf = (list, label) => list.filter((r) => r.label === label).map((r) => r.seed);
 
   function follow() { // what one control offers depends on another
@@ -282,6 +336,7 @@
   let playing = null;
   function play() {
     const slider = $("tables-step");
+    touched.add(slider.id);
     if (playing) { clearInterval(playing); playing = null; $("tables-play").textContent = "▶ play"; return; }
     slider.value = 0;
     $("tables-play").textContent = "■ stop";
@@ -332,9 +387,10 @@
   // ---- start, and start again when a live page has news
 
   function start() {
-    if (data.tables) { $("tables-a").value = data.tables.start[0]; $("tables-b").value = data.tables.start[1]; }
+    if (data.tables) ["a", "b"].forEach((side, i) => { $(`tables-${side}`).value = data.tables.start[i][0]; });
     if (data.attention) $("attention-label").value = data.attention.start;
     follow();
+    if (data.tables) ["a", "b"].forEach((side, i) => choose($(`tables-${side}-seed`), String(data.tables.start[i][1])));
     if (data.attention) { // the layer that follows the true relation most
       const found = runOf(data.attention.runs, "attention", $("attention-label").value).relation.map((v) => (v === null ? -1 : v));
       $("attention-layer").value = String(found.indexOf(Math.max(...found)));
@@ -342,11 +398,9 @@
     document.querySelectorAll("figure[data-kind]").forEach((figure) => watcher.observe(figure));
     drawRest();
     hints();
-    const at = $("tables-a-map");
-    if (at) for (const side of ["a", "b"]) { // turning by hand, where a slider is not at hand
-      const plot = $(`tables-${side}-map`);
+    for (const plot of document.querySelectorAll("#tables-figure .plot")) { // turning by hand, where a slider is not at hand
       let from = null;
-      plot.addEventListener("pointerdown", (e) => { from = $("tables-dims").value === "3" ? [e.clientX, Number($("tables-turn").value)] : null; });
+      plot.addEventListener("pointerdown", (e) => { from = $("tables-view").value === "space" ? [e.clientX, Number($("tables-turn").value)] : null; });
       plot.addEventListener("pointermove", (e) => {
         if (!from || !e.buttons) return;
         $("tables-turn").value = (((from[1] + Math.round((e.clientX - from[0]) / 2)) % 360) + 360) % 360;
@@ -358,6 +412,7 @@
   document.addEventListener("input", (e) => {
     const figure = e.target.closest("figure[data-kind]");
     if (!figure) return;
+    touched.add(e.target.id);
     follow();
     draw(figure);
   });
@@ -405,7 +460,7 @@
         const answer = await fetch(`news?have=${encodeURIComponent(version)}`);
         if (answer.status === 204) { $("live").textContent = "live"; continue; }
         const news = await answer.json();
-        const kept = [...document.querySelectorAll("main select, main input")].map((c) => [c.id, c.type === "checkbox" ? c.checked : c.value]);
+        const kept = [...document.querySelectorAll("main select, main input")].filter((c) => touched.has(c.id)).map((c) => [c.id, c.type === "checkbox" ? c.checked : c.value]);
         const open = [...document.querySelectorAll("main details")].map((d) => d.open), atEnd = $("tables-step") && $("tables-step").value === $("tables-step").max;
         const top = scrollY;
         if (playing) play();
@@ -420,7 +475,8 @@
           const control = id && $(id);
           if (!control) return;
           if (control.type === "checkbox") control.checked = value;
-          else if (control.tagName !== "SELECT" || [...control.options].some((o) => o.value === value)) control.value = value;
+          else if (control.tagName === "SELECT") choose(control, value);
+          else control.value = value;
         });
         back(); follow(); back(); // some offer what others chose
         if (atEnd && $("tables-step")) $("tables-step").value = $("tables-step").max;
