@@ -12,7 +12,7 @@ demo: $(READY)
 	@$(BIN)/placecell demo
 
 test: lint types chromium
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Real fMRI for the tests that need it. Whoever runs this accepts the HCP's data use terms; without it they skip.
 data: $(READY_DEV)

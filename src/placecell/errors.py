@@ -8,7 +8,19 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """What was given cannot be used. The message names it, what was expected and what was found."""
+    """What was given cannot be used. The message names it, what was expected and what was found.
+
+    Parameters
+    ----------
+    message : str
+        The sentence.
+    command : str
+        What to type, which only the command line adds to the sentence.
+    """
+
+    def __init__(self, message: str, command: str = "") -> None:
+        super().__init__(message)
+        self.command = command
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> InputError:

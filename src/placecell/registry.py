@@ -108,8 +108,10 @@ class Registry:
             The same name.
         """
         if name not in self._registered and name not in self._references():
-            hint = f"{unknown(self.kind, name, self.names())} If it is a plugin's, {HOW_TO_LOAD}."
-            raise InputError(hint)
+            sentence = (
+                f"{unknown(self.kind, name, self.names())} If it is a plugin's, import it first."
+            )
+            raise InputError(sentence, "The option --plugin FILE_OR_MODULE does so.")
         return name
 
     def load(self, name: str) -> Any:

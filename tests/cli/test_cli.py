@@ -237,7 +237,7 @@ def test_a_diverged_run_is_reported(cli) -> None:
 
 
 @pytest.mark.slow
-def test_control_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
+def test_control_c_leaves_a_run_that_goes_on(cli, tmp_path: Path) -> None:
     argv = [*RUN[:-4], "--steps", "400", "--eval-every", "20"]
     command = [sys.executable, "-m", "placecell", *argv]
     process = subprocess.Popen(
@@ -261,9 +261,9 @@ def test_control_c_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
     assert json.loads((folder / "status.json").read_text())["status"] == "interrupted"
     assert (folder / "checkpoint.safetensors").exists()
 
-    again = outside(*argv, "--json", cwd=tmp_path)
-    assert (again.returncode, again.stderr) == (0, "")
-    content = json.loads(again.stdout)
+    code, out, err = cli(*argv, "--json")
+    assert (code, err) == (0, "")
+    content = json.loads(out)
     assert (content["status"], content["step"], content["reused"]) == ("done", 400, False)
     assert Path(tmp_path, content["folder"]) == folder
     rows = (folder / "metrics.csv").read_text().splitlines()
@@ -461,12 +461,12 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert unread("--help", stderr=subprocess.PIPE) == (0, "")
 
 
-def test_training_goes_on_when_nobody_reads_how(tmp_path: Path) -> None:
+def test_training_goes_on_when_nobody_reads_how(cli, tmp_path: Path) -> None:
     """`placecell run latin_square 2>&1 | head -1`"""
     assert unread(*RUN, cwd=tmp_path)[0] == 0
     folder = next((tmp_path / "runs").iterdir())
     assert json.loads((folder / "status.json").read_text())["status"] == "done"
-    assert json.loads(outside(*RUN, "--json", cwd=tmp_path).stdout)["reused"]
+    assert json.loads(cli(*RUN, "--json")[1])["reused"]
 
 
 def test_a_verb_that_could_not_say_all_has_failed(cli, monkeypatch) -> None:

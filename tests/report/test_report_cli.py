@@ -68,7 +68,7 @@ def test_report_writes_the_page_and_prints_its_path(
     ("argv", "words"),
     [
         (["report", "absent"], "no such folder of runs"),
-        (["report", "."], "no runs here; make some with `placecell sweep"),
+        (["report", "."], "no runs here. Make some with `placecell sweep"),
         (["report", ".", "--human", "x.csv"], "--items FILE"),
         (["report", ".", "--live", "-o", "x.html"], "--live serves the page and writes no file"),
         (["report", "absent", "--live", "--port", "x"], "--port"),

@@ -10,6 +10,7 @@ import pytest
 from placecell.cli import call
 from placecell.store.files import read_json
 from placecell.sweep import estimate, grid, local, sweep
+from placecell.train import load_result, run
 
 
 @pytest.fixture
@@ -61,14 +62,20 @@ def test_when_to_compile_is_checked(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, by its compiler
 def test_one_compilation_serves_runs_that_differ_in_values(configs, tmp_path: Path) -> None:
+    """And each is the eager run but for rounding."""
     import torch
     from torch._dynamo.utils import counters
 
     torch._dynamo.reset()
     counters.clear()
     learnable = [c for c in configs if c.encoding.name == "learnable"]
-    outcomes = sweep(learnable, tmp_path, local(0), device="cpu", compile=True)
+    outcomes = sweep(learnable, tmp_path / "compiled", local(0), device="cpu", compile=True)
     assert {outcome.status for outcome in outcomes} == {"done"}
     assert counters["stats"]["unique_graphs"] == 1
     for config in learnable:
-        assert read_json(tmp_path / config.name / "environment.json")["attempts"][0]["compiled"]
+        folder = tmp_path / "compiled" / config.name
+        assert read_json(folder / "environment.json")["attempts"][0]["compiled"]
+        eager = run(config, tmp_path / "eager", device="cpu")
+        for one, two in zip(load_result(folder).rows, eager.rows, strict=True):
+            assert one[:3] == two[:3]
+            assert one.value == pytest.approx(two.value, rel=1e-3, abs=1e-4)

@@ -156,7 +156,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_begun_again(
     outcomes = sweep(longer, tmp_path / "killed", backend, checkpoint_seconds=0.05)
     assert len(killed) == 2
     assert [o.status for o in outcomes] == ["done"] * 4
-    sweep(longer, tmp_path / "whole", local(2))
+    sweep(longer, tmp_path / "whole", local(0))
     assert content(tmp_path / "killed") == content(tmp_path / "whole")
     attempts = [
         len(read_json(path)["attempts"])
@@ -203,28 +203,14 @@ def test_a_run_that_runs_out_of_memory_fails_and_the_others_finish(configs, tmp_
 
 @pytest.mark.slow
 def test_four_processes_on_one_store_commit_each_run_once(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "placecell",
-        "sweep",
-        "latin_square",
-        *FLAGS,
-        "--encoding",
-        "learnable",
+    """Two train by themselves, two have a worker each."""
+    command = [sys.executable, "-m", "placecell", "sweep", "latin_square", *FLAGS]
+    command += ["--encoding", "learnable", "--sigma", "0.1,1,2", "--seeds", "2"]
+    command += ["--out", str(tmp_path), "--json", "--workers"]
+    crowd = [
+        subprocess.Popen([*command, workers], stdout=subprocess.PIPE, text=True)
+        for workers in ("0", "1", "0", "1")
     ]
-    command += [
-        "--sigma",
-        "0.1,1,2",
-        "--seeds",
-        "2",
-        "--workers",
-        "1",
-        "--out",
-        str(tmp_path),
-        "--json",
-    ]
-    crowd = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     reports = [json.loads(process.communicate(timeout=300)[0]) for process in crowd]
     assert [process.returncode for process in crowd] == [0] * 4
     assert all(one["counts"] == {"done": 6} for one in reports)

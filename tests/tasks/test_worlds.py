@@ -54,7 +54,7 @@ def test_sweep_analyse_and_report(world: str, tmp_path: Path, capsys) -> None:
     [
         (["images", "--patch", "5"], "cannot be cut"),
         (["images", "--dataset", "files", "--images", "nowhere.npz"], "no such file"),
-        (["graph", "--graph", "files"], "needs --adjacency"),
+        (["graph", "--graph", "files"], "needs `adjacency`"),
         (["graph", "--graph", "files", "--adjacency", "nowhere.npy"], "no such file"),
         (["text", "--text", "nowhere.txt"], "cannot be read"),
         (["latin_orders", "--train-orders", "3+7"], "an order is 3 to 6, found 7"),

@@ -207,27 +207,6 @@ def test_no_snapshots_when_not_wanted(go, tiny) -> None:
     assert load_snapshots(result.folder) == {}
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, by its compiler
-def test_a_compiled_run_is_an_eager_one_but_for_rounding(
-    go, tiny, tiny_task, tiny_splits, tmp_path: Path
-) -> None:
-    config = tiny()
-    compiled = run(
-        config,
-        tmp_path / "compiled",
-        device="cpu",
-        task=tiny_task,
-        splits=tiny_splits,
-        compile=True,
-    )
-    eager = go(config)
-    assert compiled.status == eager.status == "done"
-    for one, two in zip(compiled.rows, eager.rows, strict=True):
-        assert one[:3] == two[:3]
-        assert one.value == pytest.approx(two.value, rel=1e-3, abs=1e-4)
-
-
 def test_a_compiler_that_control_c_ended_leaves_a_run_that_goes_on(
     go, tiny, tmp_path: Path, monkeypatch
 ) -> None:

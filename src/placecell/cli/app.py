@@ -112,7 +112,7 @@ def call(argv: Sequence[str]) -> int:
     try:
         return _call(argv)
     except InputError as error:
-        _complain(str(error))
+        _complain(f"{error} {error.command}".rstrip())
         return BAD_INPUT
     except KeyboardInterrupt:
         _complain("stopped at once; what was saved before is still there.")

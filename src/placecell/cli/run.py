@@ -44,8 +44,6 @@ def run(args: argparse.Namespace) -> int:
     from placecell.sweep.interrupt import Interrupt
 
     task = train.make_task(config)
-    if not args.json:
-        _say_share(config, task)
     with (
         Interrupt() as interrupt,
         RunProgress(config.train.steps, task.headline, quiet=args.json) as progress,
@@ -55,7 +53,12 @@ def run(args: argparse.Namespace) -> int:
             progress.on_step(state)
             return not interrupt.asked
 
-        watch = train.Watch(progress.on_evaluation, on_step, checkpoint_seconds(args))
+        def on_evaluation(state: State) -> None:
+            if state.step == 0 and not args.json:
+                _say_share(config, task)
+            progress.on_evaluation(state)
+
+        watch = train.Watch(on_evaluation, on_step, checkpoint_seconds(args))
         result = train.run(
             config,
             Path(args.out or "runs"),

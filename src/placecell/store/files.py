@@ -269,8 +269,8 @@ def make_folder(path: Path) -> None:
         disk.remove(probe)
     except OSError as error:
         raise InputError(
-            f"{path}: the output folder cannot be written ({error.strerror}); choose another "
-            "(--out FOLDER)."
+            f"{path}: the output folder cannot be written ({error.strerror}); choose another.",
+            "The option is --out FOLDER.",
         ) from None
 
 

@@ -63,7 +63,7 @@ class Store:
         folders = [path for path in folders if (path / "config.toml").exists()]
         if not folders:
             make = f"placecell sweep TASK --out {self.folder}"
-            raise InputError(f"{self.folder}: no runs here; make some with `{make}`.")
+            raise InputError(f"{self.folder}: no runs here.", f"Make some with `{make}`.")
         return folders
 
     def results(self) -> list[RunResult]:

@@ -134,7 +134,7 @@ def _ended(runs: RunSet) -> list[RunResult]:
     results = [result for result in runs.results if result.status in ENDED]
     if not results:
         raise InputError(
-            f"{runs.where}: no run here is finished yet; `placecell sweep` goes on with them."
+            f"{runs.where}: no run here is finished yet; the same sweep goes on with them."
         )
     return results
 

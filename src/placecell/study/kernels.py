@@ -228,9 +228,7 @@ def find_runs(paths: Sequence[Path]) -> list[RunResult]:
                 finished[result.config.name] = result
     where = ", ".join(map(str, paths))
     if not finished:
-        raise InputError(
-            f"{where}: no run here is finished yet; `placecell sweep` goes on with them."
-        )
+        raise InputError(f"{where}: no run here is finished yet; the same sweep goes on with them.")
     names = sorted({result.config.task for result in finished.values()})
     if len(names) > 1:
         raise InputError(

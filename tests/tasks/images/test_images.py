@@ -238,8 +238,8 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
         ({"patch": 3}, "8 × 8 pixels cannot be cut into several patches of 3 × 3"),
         ({"patch": 8}, "cannot be cut into several"),
         ({"n_train": 1700}, "1797 images, but n_train"),
-        ({"images": "mine.npz"}, "add --dataset files"),
-        ({"dataset": "files"}, "needs --images"),
+        ({"images": "mine.npz"}, "set `dataset` to files"),
+        ({"dataset": "files"}, "needs `images`"),
     ],
 )
 def test_settings_that_cannot_be_used(settings: dict, said: str) -> None:

@@ -62,10 +62,10 @@ class Config:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.graph == "files" and self.adjacency is None:
-            raise InputError("graph files needs --adjacency, a square table of weights.")
+            raise InputError("graph `files` needs `adjacency`, a square table of weights.")
         own = [key for key in OWN if getattr(self, key) is not None]
         if self.graph != "files" and own:
-            raise InputError(f"{own[0]} is for one's own graph; add --graph files.")
+            raise InputError(f"{own[0]} is for one's own graph; set `graph` to files.")
         if self.graph == "blocks" and self.nodes < 2 * self.blocks:
             raise InputError(
                 f"{self.blocks} blocks of two nodes or more need {2 * self.blocks} nodes, found "

@@ -49,7 +49,7 @@ class Config:
     def __post_init__(self) -> None:
         check_fields(self)
         if self.dataset == "files" and self.images is None:
-            raise InputError("dataset files needs --images: an .npz, a folder, or an idx file.")
+            raise InputError("dataset `files` needs `images`: an .npz, a folder, or an idx file.")
         own = [key for key in ("images", "labels", "contents") if getattr(self, key) is not None]
         if self.dataset == "digits" and own:
-            raise InputError(f"{own[0]} is for one's own images; add --dataset files.")
+            raise InputError(f"{own[0]} is for one's own images; set `dataset` to files.")

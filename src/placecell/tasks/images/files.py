@@ -85,7 +85,7 @@ def load_files(path: Path, labels: Path | None) -> Images:
         pixels, given = _idx(path), None
     if labels is not None:
         if path.is_dir() or path.suffix == ".npz":
-            raise InputError(f"{labels}: --labels is for idx files; {path} has labels of its own.")
+            raise InputError(f"{labels}: `labels` is for idx files; {path} has labels of its own.")
         given = _idx(labels)
     return _checked(str(path), pixels, given)
 

@@ -98,7 +98,7 @@ class ImagePatches(Task):
         if height % side or width % side or height * width < 2 * side**2:
             raise InputError(
                 f"{loaded.name}: images of {height} × {width} pixels cannot be cut into several "
-                f"patches of {side} × {side}; choose another --patch."
+                f"patches of {side} × {side}; choose another `patch`."
             )
         if wanted > count:
             raise InputError(
@@ -108,8 +108,8 @@ class ImagePatches(Task):
         if config.objective == "classify" and len(loaded.classes) < 2:
             found = "no labels" if loaded.labels is None else f"one class ({loaded.classes[0]})"
             raise InputError(
-                f"{loaded.name}: {found}; classification needs two classes or more (or use "
-                "--objective masked)."
+                f"{loaded.name}: {found}; classification needs two classes or more (or set "
+                "`objective` to masked)."
             )
         return loaded
 

@@ -57,7 +57,7 @@ class Text(Task):
                 )
             config = replace(config, contents=digest)  # so that another text is another run
         elif config.contents is not None:
-            raise InputError("contents is for a text of one's own; give it with --text.")
+            raise InputError("contents is for a text of one's own; give it as `text`.")
         self.config = config
         self.symbols = _symbols(self._texts, config.window, config.text or "the generated text")
         self.tokens = Tokens("symbol", len(self.symbols) + 1)  # the last one is the mask
@@ -212,7 +212,7 @@ def _symbols(texts: dict[str, str], window: int, name: str) -> list[str]:
         if len(text) < window:
             raise InputError(
                 f"{name}: its {split} part has {len(text)} characters, shorter than a window of "
-                f"{window}; give a longer text or a smaller --window."
+                f"{window}; give a longer text or a smaller `window`."
             )
     known = sorted(set(texts["train"]))
     for split in SPLITS[1:]:
