@@ -261,7 +261,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Returns
         -------
         Table
-            A dict of columns; `to_pandas()` makes it a data frame.
+            A dict of columns; `to_frame()` makes it a data frame.
         """
         check_is_fitted(self)
         rows: list[dict[str, Any]] = []

@@ -20,16 +20,29 @@ from placecell.model import Inputs, Tokens
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Samples of one split, or a batch of them. The model sees the tokens and is scored at the
-    tokens `read`.
+    """Samples of one split, or a batch of them.
 
-    Parameters ---------- tokens : Tensor Symbols (b n), or vectors of values (b n f). read : Tensor
-    The tokens at which the model is scored (b q). targets : Tensor What it should say there (b q).
-    group : Tensor Which of the task's `groups` a sample belongs to (b). positions : Positions,
-    optional Where the tokens of each sample are (b n). None: where the task's `positions` say, for
-    every sample. present : Tensor, optional False where a sample has no such token (b n). None: all
-    are there. scored : Tensor, optional False where an entry of `read` only fills up the row of a
-    sample that has fewer (b q). None: all count."""
+    The model sees the tokens and is scored at the tokens `read`.
+
+    Parameters
+    ----------
+    tokens : Tensor
+        Symbols (b n), or vectors of values (b n f).
+    read : Tensor
+        The tokens at which the model is scored (b q).
+    targets : Tensor
+        What it should say there (b q).
+    group : Tensor
+        Which of the task's `groups` a sample belongs to (b).
+    positions : Positions, optional
+        Where the tokens of each sample are (b n). None: where the task's `positions` say, for every
+        sample.
+    present : Tensor, optional
+        False where a sample has no such token (b n). None: all are there.
+    scored : Tensor, optional
+        False where an entry of `read` only fills up the row of a sample that has fewer (b q). None:
+        all count.
+    """
 
     tokens: Tensor
     read: Tensor
