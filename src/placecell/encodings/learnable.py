@@ -21,7 +21,7 @@ from placecell.encodings.positions import Positions, rows_at
 from placecell.encodings.share import mean_square, sigma_for_share
 from placecell.errors import InputError
 
-AUTO_SHARE = 0.3  # of the input, for positions; shares of 0.15 to 0.5 did well in what was tried
+AUTO_SHARE = 0.4  # of the input, for positions: docs/which_sigma.md
 
 
 class _Table(Encoding):

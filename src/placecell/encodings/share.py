@@ -122,7 +122,7 @@ def mean_square(tokens: Tensor, present: Tensor | None = None) -> float:
 
 @torch.no_grad()
 def calibrate_(
-    pe: nn.Module | nn.Parameter, tokens: Tensor, rho: float = 0.3, present: Tensor | None = None
+    pe: nn.Module | nn.Parameter, tokens: Tensor, rho: float = 0.4, present: Tensor | None = None
 ) -> float:
     """Scale a table in place, so that positions make up the share ρ of what enters the network.
 
@@ -135,7 +135,7 @@ def calibrate_(
     tokens : Tensor
         A batch of embedded tokens (b n d), as they are where the table is added.
     rho : float
-        The wanted share, above 0 and below 1.
+        The wanted share, above 0 and below 1; docs/which_sigma.md says why 0.4.
     present : Tensor, optional
         Boolean (b n), False for padding. None: all tokens count.
 

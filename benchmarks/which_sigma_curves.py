@@ -1,0 +1,182 @@
+"""Which σ? The runs of `which_sigma.py` as curves over σ, and rules that choose one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from placecell.config import RunConfig
+from placecell.doctor.measure import share_of_logits
+from placecell.encodings.share import position_share, sigma_for_share
+from placecell.store.runs import RunResult, finished, load_result
+from placecell.tasks.base import Task
+from placecell.train import make_model, make_task
+from placecell.train.share import token_mean_square
+from which_sigma import COMMON, Setting
+
+Array = NDArray[np.float64]
+FLAT = 0.02  # an error that fell by less since the evaluation before has converged
+FINE = np.linspace(-6, 6, 241)  # targets that are tried, as logarithms or log odds
+EXAMPLES = 128  # samples on which an untrained model is measured
+
+
+@dataclass
+class Curve:
+    """The runs of a setting: scores by σ, one for each seed."""
+
+    setting: Setting
+    task: Task
+    configs: list[RunConfig]
+    runs: dict[float | str, list[RunResult]]  # σ, or the name of another encoding
+
+    def __post_init__(self) -> None:
+        token_sigma = self.setting.settings["token_sigma"]
+        self.train = self.task.splits()["train"]
+        self.square = token_mean_square(self.task, token_sigma, self.train)
+        self.sign = 1 if self.setting.headline == "accuracy" else -1
+
+    def sigma(self, rho: float) -> float:
+        """Return σ of a share, as runs have it."""
+        return float(f"{sigma_for_share(rho, self.square):.3g}")
+
+    def rho(self, sigma: float) -> float:
+        """Return the share of a σ."""
+        return sigma**2 / (sigma**2 + self.square)
+
+    def scores(self, key: float | str) -> Array:
+        """Return the test headline of each seed."""
+        return np.array([r.final("test", self.setting.headline) for r in self.runs.get(key, [])])
+
+    def mean(self, key: float | str) -> float:
+        """Return the mean over seeds; NaN if there are none."""
+        values = self.scores(key)
+        return float(values.mean()) if len(values) else math.nan
+
+    @property
+    def whole(self) -> bool:
+        """Whether all seeds of all shares that settings have in common are there."""
+        return all(len(self.runs.get(self.sigma(r), [])) == self.setting.seeds for r in COMMON)
+
+    def common(self) -> Array:
+        """Return the means at the common shares, larger is better."""
+        return self.sign * np.array([self.mean(self.sigma(rho)) for rho in COMMON])
+
+    def regret(self, mean: float) -> float:
+        """Return points of accuracy, or per cent of error, below the best common share."""
+        best = self.common().max()
+        gap = best - self.sign * mean
+        return float(100 * gap if self.sign > 0 else 100 * gap / -best)
+
+    def relative(self, mean: float) -> float:
+        """Return the regret as a share of the difference of best and worst common share."""
+        common = self.common()
+        return float((common.max() - self.sign * mean) / np.ptp(common))
+
+    @property
+    def allowance(self) -> float:
+        """What a rule may cost: 1 point of accuracy, 2 % of error."""
+        return 1.0 if self.sign > 0 else 2.0
+
+    def converged(self, key: float | str) -> float:
+        """Return the share of runs with every training sample right, or a flat training error."""
+        done = []
+        for one in self.runs.get(key, []):
+            rows = [r.value for r in one.rows if (r.split, r.name) == ("train", "loss")]
+            right = one.final("train", "accuracy") if self.sign > 0 else 0.0
+            done.append(right == 1.0 if self.sign > 0 else rows[-2] - rows[-1] < FLAT * rows[-2])
+        return float(np.mean(done)) if done else math.nan
+
+
+def load(setting: Setting) -> Curve:
+    """Return the runs of a setting that are done."""
+    configs = setting.configs()
+    curve = Curve(setting, make_task(configs[0]), configs, {})
+    for config in configs:
+        if finished(setting.folder / config.name):
+            learned = config.encoding.name == "learnable"
+            key = config.encoding.sigma if learned else config.encoding.name
+            curve.runs.setdefault(key or 0.0, []).append(load_result(setting.folder / config.name))
+    return curve
+
+
+@torch.no_grad()
+def untrained(curve: Curve, sigma: float) -> dict[str, float]:
+    """Return what can be measured of an untrained model of a setting, as numbers to aim at."""
+    config = next(c for c in curve.configs if c.encoding.sigma == sigma)
+    model, task = make_model(config, curve.task), curve.task
+    examples = curve.train.take(slice(0, EXAMPLES))
+    table = model.table(task.places)
+    assert table is not None
+    inputs = examples.inputs(task.positions)
+    first = model(inputs, maps=True).maps[0].clamp_min(1e-12).log()  # logits, but for rows
+    varying = float(model.embedding(examples.tokens).double().var(0).mean())
+    with torch.enable_grad():
+        task.loss(model(inputs).outputs, examples).backward()
+    gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    total = sum(float(g.square().sum()) for g in gradients.values())
+    own = float(gradients["encoding.weight"].square().sum())
+    return {
+        "ρ": log_odds(curve.rho(sigma)),
+        "σ": math.log(sigma),
+        "ρ beside what varies over examples": log_odds(position_share(table, varying)),
+        "share of the first logits": log_odds(
+            share_of_logits([first - first.mean(-1, keepdim=True)], len(examples))
+        ),
+        "share of the first gradient": log_odds(own / total),
+    }
+
+
+def log_odds(share: float) -> float:
+    """Return log(share / (1 − share)), within reason."""
+    share = min(max(share, 1e-6), 1 - 1e-6)
+    return math.log(share / (1 - share))
+
+
+def left_out(curves: list[Curve], regrets: Callable[[Curve], Array]) -> dict[str, int]:
+    """Return, for each world, the target with the least mean regret over the other worlds."""
+    by_curve = {id(c): regrets(c) for c in curves}
+    return {
+        world: int(
+            np.mean([by_curve[id(c)] for c in curves if c.setting.world != world], axis=0).argmin()
+        )
+        for world in dict.fromkeys(c.setting.world for c in curves)
+    }
+
+
+def rule(curves: list[Curve]) -> dict[str, float]:
+    """Return the share that the other worlds choose for each world."""
+    chosen = left_out(curves, lambda c: np.array([c.relative(c.mean(c.sigma(r))) for r in COMMON]))
+    return {world: COMMON[place] for world, place in chosen.items()}
+
+
+def predictors(curves: list[Curve]) -> dict[str, tuple[float, float]]:
+    """Return, of each quantity to aim at, the mean relative regret and the share of settings within
+    the allowance, on worlds that its target was not chosen on; scores between shares are
+    interpolated."""
+    measured = {id(c): [untrained(c, c.sigma(rho)) for rho in COMMON] for c in curves}
+    found = {}
+    for name in measured[id(curves[0])][0]:
+
+        def scores(c: Curve, name: str = name) -> Array:
+            at = np.array([one[name] for one in measured[id(c)]])
+            order = at.argsort()
+            return np.interp(FINE, at[order], (c.sign * c.common())[order])
+
+        def relative(c: Curve, scores: Callable[[Curve], Array] = scores) -> Array:
+            return np.array([c.relative(value) for value in scores(c)])
+
+        chosen = left_out(curves, relative)
+        found[name] = (
+            float(np.mean([relative(c)[chosen[c.setting.world]] for c in curves])),
+            float(
+                np.mean(
+                    [c.regret(scores(c)[chosen[c.setting.world]]) <= c.allowance for c in curves]
+                )
+            ),
+        )
+    return found
