@@ -1,6 +1,7 @@
 """`placecell discover` beside what a person would use instead, on tables with known arrangement.
 
     python benchmarks/discover.py run digits chain --seeds 3      # measures, one JSON a table, seed
+    python benchmarks/discover.py run --steps 0                   # the same without any network
     python benchmarks/discover.py rivals digits chain --seeds 3   # the same of the rivals
     python benchmarks/discover.py null --null-tables 200          # alarms on tables without any
     python benchmarks/discover.py show                            # tables of what is measured
@@ -41,15 +42,22 @@ def neighbour_share(similarity: Array, neighbours: Array) -> float:
 
 
 def procrustes_r2(coords: Array, truth: Array) -> float:
+    placed = np.isfinite(coords).all(1)  # a column that repeats another has no place of its own
+    coords, truth = coords[placed], truth[placed]
     width = max(coords.shape[1], truth.shape[1])
     one, two = (np.pad(a, ((0, 0), (0, width - a.shape[1]))) for a in (truth, coords))
     return float(1 - procrustes(one, two)[2])
 
 
-def measure(name: str, seed: int, jobs: int) -> dict[str, Any]:
+SIMPLE = ("correlation", "partial correlation")  # what no map should be worse than
+
+
+def measure(name: str, seed: int, jobs: int, steps: int) -> dict[str, Any]:
     known = TABLES[name](np.random.default_rng(seed))
     wall, used = time.perf_counter(), time.process_time()
-    found = PlaceMap(random_state=seed, n_jobs=jobs).fit(known.values, groups=known.groups)
+    found = PlaceMap(steps=steps, random_state=seed, n_jobs=jobs).fit(
+        known.values, groups=known.groups
+    )
     result = {
         "table": name,
         "seed": seed,
@@ -64,6 +72,10 @@ def measure(name: str, seed: int, jobs: int) -> dict[str, Any]:
         "stability": float(np.nanmean(found.stability_)),
         "dimensions": found.n_dimensions_,
     }
+    for simple in SIMPLE:
+        similarity = RIVALS[simple](known.values)
+        labels = find_modules(similarity, np.random.default_rng(0))
+        result[simple] = scores(known, similarity, {}, labels)
     return result | scores(known, found.similarity_, {"ours": found.embedding_}, found.labels_)
 
 
@@ -139,11 +151,11 @@ def keep(path: Path, work: Any) -> None:
 
 def show(folder: Path) -> None:
     """Medians over seeds, ours beside the rivals."""
-    for name in TABLES:
-        ours = [json.loads(p.read_text()) for p in sorted(folder.glob(f"ours-{name}-?.json"))]
+    for name, kind in ((name, kind) for name in TABLES for kind in ("ours", "steps0")):
+        ours = [json.loads(p.read_text()) for p in sorted(folder.glob(f"{kind}-{name}-?.json"))]
         if not ours:
             continue
-        line = [f"{name} {ours[0]['shape']} seeds {len(ours)}"]
+        line = [f"{kind} {name} {ours[0]['shape']} seeds {[one['seed'] for one in ours]}"]
         line += [
             f"{k} {_spread([_value(o, k) for o in ours])}"
             for k in ("nb", "R2", "ARI")
@@ -151,6 +163,9 @@ def show(folder: Path) -> None:
         ]
         line.append(f"cpu {np.median([o['cpu_seconds'] for o in ours]):.0f} s")
         line.append("/".join(sorted({o["readout"] for o in ours})))
+        for key in ("nb", "ARI"):
+            for simple in SIMPLE if key in ours[0] else ():
+                line.append(f"{simple} {key} {_spread([one[simple][key] for one in ours])}")
         print("; ".join(line))
         rivals = [json.loads(p.read_text()) for p in sorted(folder.glob(f"rivals-{name}-?.json"))]
         for rival in RIVALS:
@@ -184,6 +199,8 @@ def main() -> None:
     parser.add_argument("what", choices=("run", "rivals", "null", "show"))
     parser.add_argument("tables", nargs="*", help=f"of: {', '.join(TABLES)} (default: all)")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--steps", type=int, default=500, help="0: without any network")
     parser.add_argument("--jobs", type=int, default=1, help="networks trained at a time")
     parser.add_argument("--null-tables", type=int, default=200)
     parser.add_argument("--folder", type=Path, default=Path("runs/discover-benchmark"))
@@ -198,10 +215,11 @@ def main() -> None:
             keep(folder / f"null-{seed}.json", lambda seed=seed: measure_null(seed))
         return None
     for name in arguments.tables or TABLES:
-        for seed in range(arguments.seeds):
+        for seed in range(arguments.first, arguments.first + arguments.seeds):
             if arguments.what == "run":
-                path = folder / f"ours-{name}-{seed}.json"
-                keep(path, lambda n=name, s=seed: measure(n, s, arguments.jobs))
+                kind = "ours" if arguments.steps == 500 else f"steps{arguments.steps}"
+                path = folder / f"{kind}-{name}-{seed}.json"
+                keep(path, lambda n=name, s=seed: measure(n, s, arguments.jobs, arguments.steps))
             else:
                 path = folder / f"rivals-{name}-{seed}.json"
                 keep(path, lambda n=name, s=seed: measure_rivals(n, s))

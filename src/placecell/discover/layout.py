@@ -42,7 +42,7 @@ def balanced(similarity: Array) -> Array:
 def joined_lengths(similarity: Array) -> Array:
     """Lengths of the edges between similar columns (n, n); 0 where two are not joined.
 
-    Each column is joined to its nearest four (fewer of less than 24 columns); a spanning tree
+    Each column is joined to its nearest four (fewer of less than 20 columns); a spanning tree
     joins what is still apart. An edge of similarity s (balanced) has length 1 / s.
 
     Parameters
@@ -58,7 +58,7 @@ def joined_lengths(similarity: Array) -> Array:
     lengths = 1 / balanced(similarity).clip(LEAST)
     np.fill_diagonal(lengths, 0.0)
     joined = np.zeros((n, n), dtype=bool)
-    joined[np.arange(n)[:, None], nearest(similarity, min(max(2, n // 6), JOINED, n - 1))] = True
+    joined[np.arange(n)[:, None], nearest(similarity, min(max(2, n // 5), JOINED, n - 1))] = True
     tree = minimum_spanning_tree(lengths).toarray() > 0
     return np.where(joined | joined.T | tree | tree.T, lengths, 0.0)
 
