@@ -1,5 +1,5 @@
-"""The picture of the report page in the README: the page's first screen beside its section on
-learned tables.
+"""The picture of the report page: what is compared and the picture of the tables, beside the
+sections that follow.
 
 placecell report runs/latin_square-quick -o report.html
 python docs/pictures/report_page.py report.html docs/pictures/report_page.png
@@ -36,15 +36,17 @@ def main() -> None:
             page.wait_for_timeout(500)
         page.evaluate("scrollTo(0, 0)")
         whole = Image.open(io.BytesIO(page.screenshot(full_page=True)))
-        top = page.locator("#tables").bounding_box()
+        tables = page.locator("#tables").bounding_box()
+        rest = page.locator("#headline-h").bounding_box()
         browser.close()
-    assert top is not None
-    height = int(top["height"]) + GAP
+    assert tables is not None
+    assert rest is not None
+    height, below = int(tables["y"] + tables["height"]) + GAP, int(rest["y"]) - GAP // 2
     first = whole.crop((0, 0, WIDTH, height))
-    tables = whole.crop((0, int(top["y"]) - GAP // 2, WIDTH, int(top["y"]) - GAP // 2 + height))
+    then = whole.crop((0, below, WIDTH, below + height))
     picture = Image.new("RGB", (2 * WIDTH + GAP, height), "#dfe3e6")
     picture.paste(first, (0, 0))
-    picture.paste(tables, (WIDTH + GAP, 0))
+    picture.paste(then, (WIDTH + GAP, 0))
     size = picture.width * 3 // 4, height * 3 // 4
     picture.resize(size, Image.Resampling.LANCZOS).save(picture_path, optimize=True)
 

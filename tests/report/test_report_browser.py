@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from placecell import analysis
 from placecell.report.page.build import Page, build_page
@@ -375,6 +377,36 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(tab: New, page_file: Path, 
         .filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
         .map((e) => e.tagName + '#' + e.id + '.' + e.className)""")
     assert wide == []
+    assert one.errors == []
+
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": {"width": 390, "height": 800}, "has_touch": True},
+    "print": {"color_scheme": "dark"},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pictures_of_the_page_show_the_cross_of_the_ideal(
+    tab: New, page_file: Path, tmp_path: Path, look: str
+) -> None:
+    """Pictures of the whole page are left in pytest's folder, for a person to look at."""
+    one = tab(**LOOKS[look])
+    page = one.open(page_file)
+    if look == "print":
+        page.emulate_media(media="print")
+    one.until(f"{UNDRAWN} === 0")
+    page.screenshot(path=tmp_path / f"{look}.png", full_page=True)
+    ideal = page.locator("#tables-ideal-plot").screenshot(path=tmp_path / f"{look}-ideal.png")
+    pixels = np.asarray(Image.open(io.BytesIO(ideal)).convert("RGB")).astype(int)
+    red, blue = pixels[..., 0], pixels[..., 2]
+    alike, unlike = (red - blue > 60).sum(), (blue - red > 60).sum()
+    assert alike / unlike == pytest.approx(6 / 9, rel=0.15), "of 15 others, 6 share row or column"
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (max(map(int, re.findall(r"\d+", paper))) < 60) == (look == "dark")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert one.errors == []
 
 

@@ -301,6 +301,47 @@ def test_the_sentence_on_tables(summary: Summary, p: dict[str, float], says: str
     assert "No learned table shows" in sentences.tables(scored(weak, p, "table/relation_p"))
 
 
+@pytest.mark.parametrize(
+    ("p", "says"),
+    [
+        (
+            {SMALL: 0.01, LARGE: 0.6},
+            "At σ = 0.1 the learned table becomes a map, at σ = 2 it stays",
+        ),
+        ({SMALL: 0.0, LARGE: 0.0}, "The learned table becomes a map at σ = 0.1 and σ = 2"),
+        ({SMALL: 0.4, LARGE: 0.6}, "The learned table shows no map at"),
+    ],
+)
+def test_the_heading_of_the_picture_says_what_became_of_its_tables(
+    summary: Summary, p: dict[str, float], says: str
+) -> None:
+    ours = scored(summary, {SMALL: 0.8, MIDDLE: 0.3, LARGE: 0.25}, "table/relation")
+    assert sentences.claim(scored(ours, {MIDDLE: 0.5} | p, "table/relation_p")).startswith(says)
+
+
+def test_the_first_sentence_says_what_is_compared(page: Page, summary: Summary) -> None:
+    said = sentences.compared(summary)
+    assert "a row of numbers for each of 16 positions" in said
+    assert "σ is 0.1, 0.5 or 2." in said
+    assert said.endswith("Beside it: sinusoidal.")
+    assert said.replace("σ = ", "σ\u00a0=\u00a0") in page.html
+    fixed = replace(summary, runs=[run for run in summary.runs if run.label == "sinusoidal"])
+    assert sentences.compared(fixed).endswith("Shown here: sinusoidal.")
+
+
+def test_the_headline_can_be_read_against_the_share_of_position(summary: Summary) -> None:
+    shares = {SMALL: 0.1, MIDDLE: 0.6, LARGE: 0.9}
+    panel = panels.headline_panel(scored(summary, shares, "rho"))
+    along = panel.axes["along"]
+    assert along["rho"]["ends"] == pytest.approx([0.1, 0.9], abs=1e-3)
+    means = next(trace for trace in panel.traces if trace["kind"] == "means")
+    assert [panel.columns["rho"][row] for row in means["rows"]] == pytest.approx(
+        [0.1, 0.6, 0.9], abs=1e-3
+    )
+    without = scored(summary, {SMALL: float("nan")}, "rho")
+    assert "along" not in panels.headline_panel(without).axes
+
+
 def test_the_sentence_on_attention(summary: Summary) -> None:
     name = "attention/relation"
     all_low = dict.fromkeys(summary.labels, 0.01)
