@@ -22,7 +22,7 @@ WORDS = {
     "table/modularity": "modularity of the table by the known modules",
     "table/modularity_signed": "signed modularity of the table",
 }
-MOST_JOINED = 30  # tokens: the lines between more would hide them
+MOST_LINES = 300  # between tokens that belong together: more would hide the tokens
 OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
 
 
@@ -68,8 +68,8 @@ def fig_finding(summary: Summary) -> Figure:
 def fig_tables(summary: Summary) -> Figure:
     """Draw the first two principal components of every table.
 
-    Tokens are numbered and coloured by their first known label; lines join tokens that belong
-    together if there are few enough of them.
+    Tokens are numbered and coloured by their first known label, or else by where they are along the
+    first axis; lines join tokens that belong together if there are few enough of them.
 
     Parameters
     ----------
@@ -90,14 +90,17 @@ def fig_tables(summary: Summary) -> Figure:
     coords = summary.task.places.coords.double().numpy()
     # if tokens lie in a plane, tables are rotated to match them
     layout = coords if coords.shape[1] == 2 else None
-    colours = next(iter(truth.labels.values()), np.zeros(summary.n_places))
+    name = next(iter(truth.labels), None)
+    colours = coords[:, 0] if name is None and truth.spatial else truth.labels.get(name or "")
+    kinds = "viridis" if name is None or name != truth.partition else "tab10"
+    joined = np.argwhere(np.triu(truth.relation) > 0)
     for panel, run in zip(panels, shown, strict=False):
         assert run.table is not None
         picture = analysis.picture(run.table, align_to=layout)
         x, y = picture.coordinates.T
-        for i, j in np.argwhere(np.triu(truth.relation) > 0) if len(x) <= MOST_JOINED else ():
+        for i, j in joined if len(joined) <= MOST_LINES else ():
             panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
-        panel.scatter(x, y, c=colours, cmap="viridis" if len(x) <= MOST_JOINED else "tab10", s=60)
+        panel.scatter(x, y, c=INK if colours is None else colours, cmap=kinds, s=60)
         for number in range(len(x)):
             panel.annotate(
                 str(number),
