@@ -105,13 +105,14 @@ def test_figures_for_a_paper(
 ) -> None:
     code, out, _ = outcome(capsys, "figures", str(copy), "--to", to, "--out", str(tmp_path / "f"))
     assert code == 0
-    names = {"headline", "maps", "similarity", "attention", "procrustes", "agreement", "training"}
+    names = {"tiles", "headline", "maps", "similarity", "attention"}
+    names |= {"procrustes", "agreement", "training"}
     assert {path.name for path in (tmp_path / "f").iterdir()} == {f"{name}.{to}" for name in names}
     assert sorted(out.split()) == sorted(str(path) for path in (tmp_path / "f").iterdir())
     for path in (tmp_path / "f").iterdir():
         content = path.read_bytes()
         assert content.startswith(start)
-        if to == "svg":
+        if to == "svg" and path.stem != "tiles":  # three panels, across the page
             assert f'width="{COLUMN * 72:g}pt"' in content.decode()
     again = outcome(capsys, "figures", str(copy), "--to", to, "--out", str(tmp_path / "g"))
     assert again[0] == 0
@@ -128,7 +129,8 @@ def test_figures_of_fixed_encodings_only(store: Path, known: Any) -> None:
 
     fixed = [r for r in Store(store).run_set().results if r.config.encoding.name == "sinusoidal"]
     measured_again = paper_panels(measure(fixed, "x", known=known))
-    assert set(measured_again) == {"headline", "maps", "similarity", "attention", "training"}
+    pictures = {"tiles", "headline", "maps", "similarity", "attention", "training"}
+    assert set(measured_again) == pictures
 
 
 def test_run_ends_with_a_diagnosis(tmp_path: Path, capsys: Any) -> None:

@@ -1,4 +1,5 @@
-"""The paper's panels, each a matplotlib figure sized for one column; nothing is written here."""
+"""The paper's panels, each a matplotlib figure sized for one column, the small maps for the width
+of the page; nothing is written here."""
 
 from __future__ import annotations
 
