@@ -6,12 +6,16 @@ READY := $(VENV)/ready
 READY_DEV := $(VENV)/ready-dev
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test data weights wild lint types chromium docs bench release-check clean
+.PHONY: demo test pytest data weights wild lint types chromium docs bench release-check clean
 
 demo: $(READY)
 	@$(BIN)/placecell demo
 
-test: lint types chromium
+# Types are checked while the tests run, since that takes half a minute of one core.
+test: lint chromium
+	@$(MAKE) --no-print-directory -j2 types pytest
+
+pytest: $(READY_DEV)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Real fMRI for the tests that need it. Whoever runs this accepts the HCP's data use terms; without it they skip.

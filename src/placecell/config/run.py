@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -19,7 +18,15 @@ from typing import Any, Literal, Self, cast
 
 from placecell.config.toml import read_toml as read_toml
 from placecell.config.toml import write_toml
-from placecell.config.values import check_fields, coerce, inner, is_list, joined, separator_of
+from placecell.config.values import (
+    check_fields,
+    coerce,
+    hints_of,
+    inner,
+    is_list,
+    joined,
+    separator_of,
+)
 from placecell.config.values import option as option  # for the Config of a task
 from placecell.errors import InputError, unknown
 from placecell.registry import TASKS
@@ -444,7 +451,7 @@ def _short(key: Key) -> str:
 def _keys_of(config: RunConfig, section: str) -> Iterator[Key]:
     """The keys of one section."""
     owner = getattr(config, section) if section else config
-    hints = typing.get_type_hints(type(owner))
+    hints = hints_of(type(owner))
     for f in fields(owner):
         value, hint, separator = getattr(owner, f.name), hints[f.name], separator_of(f)
         if is_dataclass(value) or (not section and f.name == "task"):
@@ -458,7 +465,7 @@ def _keys_of(config: RunConfig, section: str) -> Iterator[Key]:
 
 
 def _from_dict(cls: Any, values: Mapping[str, Any], where: str, sections: Mapping[str, Any]) -> Any:
-    hints = typing.get_type_hints(cls) | dict(sections)
+    hints = {**hints_of(cls), **sections}
     separators = {f.name: separator_of(f) for f in fields(cls)}
     given: dict[str, Any] = {}
     for key, value in values.items():

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
+import functools
 import math
 import numbers
 import operator
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
 from typing import Any, Literal
 
@@ -73,7 +75,7 @@ def check_fields(owner: Any) -> None:
     InputError
         If a field has a value that its type or its bounds do not allow.
     """
-    hints = typing.get_type_hints(type(owner))
+    hints = hints_of(type(owner))
     for f in fields(owner):
         value, hint = getattr(owner, f.name), hints[f.name]
         kind, _ = inner(hint)
@@ -83,6 +85,12 @@ def check_fields(owner: Any) -> None:
             object.__setattr__(owner, f.name, value)
         elif isinstance(kind, type) and is_dataclass(kind) and not isinstance(value, kind):
             raise InputError(f"{f.name} must be {kind.__name__}(…), not {value!r}.")
+
+
+@functools.cache
+def hints_of(cls: type) -> Mapping[str, Any]:
+    """Return the types of a dataclass's fields; kept, since a store has the same for every run."""
+    return types.MappingProxyType(typing.get_type_hints(cls))
 
 
 def separator_of(field: Any) -> str:
