@@ -88,7 +88,8 @@ class Config:
         if self.dataset == "files" and (self.test_files is None) == (self.test_share is None):
             raise InputError(
                 "dataset files needs test_files, or test_share = 0.2 to keep the last part of "
-                "every training run for the test; one of the two."
+                "every training run for the test; one of the two.",
+                "The options are --test-files and --test-share.",
             )
         if self.dataset == "files" and self.split is not None:
             raise InputError(

@@ -225,7 +225,10 @@ def _refuse_repeats(runs: Mapping[str, Sequence[Run]]) -> None:
                     if split == "test"
                     else "each is needed once: leave one out"
                 )
-                raise InputError(f"{run.name}: the same time series as {first.name}; {both}.")
+                raise InputError(
+                    f"{run.name}: the same time series as {first.name}; {both}.",
+                    "The option is --test-share 0.2." if split == "test" else "",
+                )
 
 
 def _cut(runs: Sequence[Run], share: float) -> dict[str, list[Run]]:
