@@ -4,7 +4,8 @@
     python benchmarks/which_sigma.py varied          # one thing changed at a time
     python benchmarks/which_sigma.py more            # the other half of the changes
     python benchmarks/which_sigma.py vit             # a vision transformer as people build it
-    python benchmarks/which_sigma.py base text nmar  # some worlds of a part only
+    python benchmarks/which_sigma.py people          # other encodings, for docs/people.md
+    python benchmarks/which_sigma.py base text nmar  # some worlds (or changes) of a part only
 
 Each is an ordinary sweep into runs/which_sigma/WORLD: it can be stopped, continued, and run by
 several processes at once. About six seconds of one core a run. Settings: which_sigma.toml.
@@ -20,6 +21,7 @@ from typing import Any
 
 from placecell.config import RunConfig
 from placecell.sweep import grid, local, sweep
+from which_sigma_scores import kept
 
 RUNS = Path("runs/which_sigma")
 PLAN = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -35,6 +37,11 @@ BASE = [
     {"encoding": "sinusoidal"},
 ]
 VARIED = [LEARNED | {"rho": COMMON}, LEARNED | {"sigma": [0.02, 1.0]}]
+PEOPLE = [
+    {"encoding": ["sinusoidal", "relative", "rotary"], "axes": 1},
+    {"encoding": ["nope", "nope-causal"]},
+    LEARNED | {"sigma": 2.0},
+]
 VIT = [LEARNED | {"sigma": [0.0, 0.02, 1.0]}, LEARNED | {"rho": [0.03, 0.1, 0.3, 0.6, 0.9]}]
 VIT_LONG = [LEARNED | {"sigma": 0.02}, LEARNED | {"rho": [0.1, 0.3, 0.6]}]
 
@@ -92,6 +99,13 @@ def settings_of(part: str) -> list[Setting]:
             )
             for name, one in PLAN["vit_settings"].items()
         ]
+    if part == "people":
+        one = PLAN["world"]["latin_square"]
+        return [
+            Setting(
+                "latin_square", "encodings", one["task"], one["headline"], one["settings"], PEOPLE
+            )
+        ]
     return [
         Setting(
             name,
@@ -108,16 +122,21 @@ def settings_of(part: str) -> list[Setting]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=("base", "varied", "more", "vit"))
-    parser.add_argument("world", nargs="*", help="of this part; none: all")
+    parser.add_argument("part", choices=("base", "varied", "more", "vit", "people"))
+    parser.add_argument("world", nargs="*", help="or a change, of this part; none: all")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--anew", action="store_true", help="also what the file of scores has")
     given = parser.parse_args()
     for setting in settings_of(given.part):
-        if given.world and setting.world not in given.world:
+        if given.world and not {setting.world, setting.change} & set(given.world):
             continue
-        done = sweep(setting.configs(), setting.folder, local(given.workers))
+        known = {} if given.anew else kept()
+        configs = [c for c in setting.configs() if c.name not in known]
+        if not configs:
+            continue
+        done = sweep(configs, setting.folder, local(given.workers))
         print(setting.world, setting.change, done.counts, flush=True)
-        if len(done) < len(setting.configs()):
+        if len(done) < len(configs):
             return  # stopped; the same command goes on
 
 

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from placecell.config import RunConfig
 from placecell.doctor.measure import share_of_logits
 from placecell.encodings.share import position_share, sigma_for_share
-from placecell.store.runs import RunResult, finished, load_result
+from placecell.store.runs import finished, load_result
 from placecell.tasks.base import Task
 from placecell.train import make_model, make_task
 from placecell.train.share import token_mean_square
 from which_sigma import COMMON, Setting
+from which_sigma_scores import Score, kept, measured
 
 Array = NDArray[np.float64]
-FLAT = 0.02  # an error that fell by less since the evaluation before has converged
 FINE = np.linspace(-6, 6, 241)  # targets that are tried, as logarithms or log odds
 EXAMPLES = 128  # samples on which an untrained model is measured
 
@@ -32,7 +32,7 @@ class Curve:
     setting: Setting
     task: Task
     configs: list[RunConfig]
-    runs: dict[float | str, list[RunResult]]  # σ, or the name of another encoding
+    runs: dict[float | str, list[Score]]  # σ, or the name of another encoding
 
     def __post_init__(self) -> None:
         token_sigma = self.setting.settings["token_sigma"]
@@ -50,7 +50,7 @@ class Curve:
 
     def scores(self, key: float | str) -> Array:
         """Return the test headline of each seed."""
-        return np.array([r.final("test", self.setting.headline) for r in self.runs.get(key, [])])
+        return np.array([score.test for score in self.runs.get(key, [])])
 
     def mean(self, key: float | str) -> float:
         """Return the mean over seeds; NaN if there are none."""
@@ -84,23 +84,31 @@ class Curve:
 
     def converged(self, key: float | str) -> float:
         """Return the share of runs with every training sample right, or a flat training error."""
-        done = []
-        for one in self.runs.get(key, []):
-            rows = [r.value for r in one.rows if (r.split, r.name) == ("train", "loss")]
-            right = one.final("train", "accuracy") if self.sign > 0 else 0.0
-            done.append(right == 1.0 if self.sign > 0 else rows[-2] - rows[-1] < FLAT * rows[-2])
-        return float(np.mean(done)) if done else math.nan
+        runs = self.runs.get(key, [])
+        return float(np.mean([score.converged for score in runs])) if runs else math.nan
 
 
 def load(setting: Setting) -> Curve:
-    """Return the runs of a setting that are done."""
+    """Return the runs of a setting that are done, here or in the file of scores."""
     configs = setting.configs()
     curve = Curve(setting, make_task(configs[0]), configs, {})
+    truth, known = curve.task.truth(), kept()
     for config in configs:
-        if finished(setting.folder / config.name):
-            learned = config.encoding.name == "learnable"
-            key = config.encoding.sigma if learned else config.encoding.name
-            curve.runs.setdefault(key or 0.0, []).append(load_result(setting.folder / config.name))
+        folder = setting.folder / config.name
+        if finished(folder):
+            score = measured(
+                load_result(folder),
+                setting.world,
+                setting.change,
+                setting.headline,
+                curve.square,
+                None if truth is None else truth.relation,
+            )
+        elif config.name in known:
+            score = known[config.name]
+        else:
+            continue
+        curve.runs.setdefault(score.key, []).append(score)
     return curve
 
 

@@ -2,6 +2,7 @@
 
 python benchmarks/which_sigma_show.py                     # tables, as Markdown
 python benchmarks/which_sigma_show.py --picture FILE.png  # and the picture
+python benchmarks/which_sigma_show.py --keep              # and runs into which_sigma_scores.csv
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import numpy as np
 
 from placecell import analysis
 from placecell.seeds import numpy_stream
-from placecell.train import load_snapshots
 from which_sigma import COMMON, ROOT_WIDTH, SHARES, settings_of
 from which_sigma_curves import Curve, load, log_odds, predictors, rule
+from which_sigma_scores import keep
 
 DEFAULTS = {"zeros": 0.0, "σ = 0.02": 0.02, "σ = d^−½": ROOT_WIDTH, "σ = 1": 1.0}
 
@@ -26,17 +27,8 @@ DEFAULTS = {"zeros": 0.0, "σ = 0.02": 0.02, "σ = d^−½": ROOT_WIDTH, "σ = 1
 def map_measures(curve: Curve) -> list[tuple[float, float, float]]:
     """Return, of each run with a learned table, its σ, how far it moved in units of its initial
     norm, and how well its rows show the true relation."""
-    truth, found = curve.task.truth(), []
-    for key, runs in curve.runs.items():
-        for one in runs:
-            tables = load_snapshots(one.folder)
-            if isinstance(key, str) or key == 0 or len(tables) < 2 or truth is None:
-                continue
-            first, last = (tables[step].double().numpy() for step in (0, max(tables)))
-            moved = float(np.linalg.norm(last - first) / np.linalg.norm(first))
-            relation = analysis.relation_correlation(last, truth.relation).value
-            found.append((key, moved, relation))
-    return found
+    scores = [score for runs in curve.runs.values() for score in runs]
+    return [(s.sigma, s.moved, s.relation) for s in scores if math.isfinite(s.relation)]
 
 
 def line(cells: list[str]) -> str:
@@ -140,12 +132,19 @@ def draw(curves: list[Curve], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
     curves = [load(s) for part in ("base", "varied", "more") for s in settings_of(part)]
     vit = [load(s) for s in settings_of("vit")]
+    if given.keep:
+        others = [load(s) for s in settings_of("people")]
+        every = [*curves, *vit, *others]
+        keep([score for c in every for runs in c.runs.values() for score in runs])
     whole = [c for c in curves if c.whole]
     show_curves(whole)
     show_vit(vit)
+    if len({c.setting.world for c in whole}) < 2:
+        return  # a rule is chosen on other worlds
     show_rule(whole)
     print("\nwhat is aimed at: mean relative regret, share of settings within the allowance")
     for name, (regret, within) in predictors(whole).items():
