@@ -231,6 +231,10 @@ def test_a_share_is_between_0_and_1(rho) -> None:
         (nn.LSTM(4, 4), tokens(), "LSTM has no table"),
         (nn.Parameter(torch.zeros(16, 32)), tokens(), "constant"),
         (LearnablePE(16, 32, sigma=0.0), tokens(), "σ = 0"),
+        (LearnablePE(16, 8), tokens(), "width 8 cannot be added to tokens of width 32"),
+        (nn.Embedding(16, 8), tokens(), "width 8 cannot be added"),
+        (LearnablePE(16, 32), tokens().numpy(), "must be a tensor"),
+        (LearnablePE(16, 32), torch.full((4, 16, 32), float("nan")), "mean square"),
     ],
 )
 def test_bad_input_is_one_sentence(pe, x: Tensor, words: str) -> None:
@@ -241,7 +245,21 @@ def test_bad_input_is_one_sentence(pe, x: Tensor, words: str) -> None:
 def test_nothing_present_and_twice() -> None:
     with pytest.raises(InputError, match="no token of the batch is present"):
         calibrate_(LearnablePE(16, 32), tokens(), present=torch.zeros(64, 16, dtype=torch.bool))
+    with pytest.raises(InputError, match="present must be boolean"):
+        calibrate_(LearnablePE(16, 32), tokens(), present=torch.zeros(64, 16))
     positions = nn.Embedding(16, 32)
     calibrate_(positions, tokens())
     with pytest.raises(InputError, match="calibrated already"):
         calibrate_(positions, tokens())
+
+
+def test_a_share_needs_a_table_and_tokens() -> None:
+    table = torch.randn(16, 32)
+    assert position_share(table, 1) == position_share(table, 1.0)
+    for tokens_, words in ((-1.0, "at least 0"), ("x", "must be a tensor")):
+        with pytest.raises(InputError, match=words):
+            position_share(table, tokens_)
+    with pytest.raises(InputError, match="table must be a tensor"):
+        position_share([[1.0]], 1.0)
+    with pytest.raises(InputError, match="one row"):
+        position_share(table[:1], 1.0)

@@ -52,7 +52,9 @@ def position_share(table: Tensor, tokens: Tensor | float, present: Tensor | None
     0.2
     """
     variance = _variance_over_positions(table)
-    beside = tokens if isinstance(tokens, float) else mean_square(tokens, present)
+    beside = tokens if isinstance(tokens, int | float) else mean_square(tokens, present)
+    if not beside >= 0:
+        raise InputError(f"a mean square must be at least 0, not {beside}.")
     return variance / (variance + beside)
 
 
@@ -100,6 +102,8 @@ def mean_square(tokens: Tensor, present: Tensor | None = None) -> float:
     float
         The mean square over all entries that count.
     """
+    if not isinstance(tokens, Tensor):
+        raise InputError(f"tokens must be a tensor (b n d), not {type(tokens).__name__}.")
     rows = tokens.detach().double()
     if not torch.is_floating_point(tokens) or tokens.ndim < 2:
         raise InputError(
@@ -107,9 +111,10 @@ def mean_square(tokens: Tensor, present: Tensor | None = None) -> float:
             f"{tuple(tokens.shape)} of {tokens.dtype}."
         )
     if present is not None:
-        if present.shape != tokens.shape[:-1]:
+        if present.shape != tokens.shape[:-1] or present.dtype != torch.bool:
             raise InputError(
-                f"present must be {tuple(tokens.shape[:-1])}, not {tuple(present.shape)}."
+                f"present must be boolean, {tuple(tokens.shape[:-1])}, not {present.dtype}, "
+                f"{tuple(present.shape)}."
             )
         rows = rows[present]
     rows = rows.flatten(0, -2)
@@ -152,10 +157,15 @@ def calibrate_(
     (0.5, 0.5)
     """
     sigma = sigma_for_share(rho, mean_square(tokens, present))
+    weight = _weight_of(pe)
+    if weight.shape[-1] != tokens.shape[-1]:
+        raise InputError(
+            f"a table of width {weight.shape[-1]} cannot be added to tokens of width "
+            f"{tokens.shape[-1]}."
+        )
     if isinstance(pe, RecordsSigma):
         pe.set_sigma(sigma)
         return sigma
-    weight = _weight_of(pe)
     now = _variance_over_positions(weight)
     if now == 0:
         raise InputError(
@@ -182,6 +192,8 @@ def _weight_of(pe: nn.Module | nn.Parameter) -> Tensor:
 
 
 def _variance_over_positions(table: Tensor) -> float:
+    if not isinstance(table, Tensor):
+        raise InputError(f"a table must be a tensor (n d), not {type(table).__name__}.")
     rows = table.detach().double().flatten(0, -2)  # n d
     if len(rows) < 2:
         raise InputError("a table of one row has no variance over positions.")
