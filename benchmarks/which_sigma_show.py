@@ -2,6 +2,7 @@
 
 python benchmarks/which_sigma_show.py                     # tables, as Markdown
 python benchmarks/which_sigma_show.py --picture FILE.png  # and the picture
+python benchmarks/which_sigma_vit.py                      # the vision transformer
 python benchmarks/which_sigma_show.py --keep              # and runs into which_sigma_scores.csv
 """
 
@@ -135,14 +136,12 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
     curves = [load(s) for part in ("base", "varied", "more") for s in settings_of(part)]
-    vit = [load(s) for s in settings_of("vit")]
     if given.keep:
-        others = [load(s) for s in settings_of("people")]
-        every = [*curves, *vit, *others]
+        others = [load(s) for part in ("vit", "people") for s in settings_of(part)]
+        every = curves + others
         keep([score for c in every for runs in c.runs.values() for score in runs])
     whole = [c for c in curves if c.whole]
     show_curves(whole)
-    show_vit(vit)
     if len({c.setting.world for c in whole}) < 2:
         return  # a rule is chosen on other worlds
     show_rule(whole)
@@ -152,23 +151,6 @@ def main() -> None:
     show_maps(whole)
     if given.picture:
         draw(whole, given.picture)
-
-
-def show_vit(curves: list[Curve]) -> None:
-    """Print the vision transformer: every choice, and its gap to σ = 0.02, paired by seed."""
-    for c in curves:
-        print(f"\n{c.setting.change}: tokens {math.sqrt(c.square):.2f}")
-        for key in sorted(k for k in c.runs if isinstance(k, float)):
-            values, usual = c.scores(key), c.scores(0.02)
-            text = f"σ {key:g}, ρ {c.rho(key):.2g}: {score(c, values.mean())}"
-            text += f", converged {c.converged(key):.2f}, {len(values)} seeds"
-            if key != 0.02 and len(values) == len(usual):
-                gap = values - usual
-                interval = analysis.bootstrap_interval(gap, numpy_stream(0, f"vit/{key}"))
-                text += (
-                    f", minus σ 0.02: {gap.mean():+.4f} [{interval.low:+.4f}, {interval.high:+.4f}]"
-                )
-            print(text)
 
 
 def show_maps(curves: list[Curve]) -> None:
