@@ -115,4 +115,4 @@ def keep(scores: list[Score]) -> None:
             key=lambda s: (s.world, s.change, s.encoding, s.sigma, s.seed, s.run),
         ):
             values = asdict(score).values()
-            writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in values])
+            writer.writerow([f"{v:.9g}" if isinstance(v, float) else v for v in values])
