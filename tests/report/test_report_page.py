@@ -22,8 +22,9 @@ from placecell.config import RunConfig, read_toml
 from placecell.errors import InputError
 from placecell.report import sentences
 from placecell.report.figures import finding as figures
-from placecell.report.page import arrays, panels
-from placecell.report.page.build import Page, build_page, embed
+from placecell.report.page import arrays, panels, training
+from placecell.report.page.build import Page, build_page
+from placecell.report.page.html import embed
 from placecell.store import RunSet, Store, files
 from placecell.study.findings import as_text, sweep_facts
 from placecell.study.known import known_measures
@@ -652,7 +653,7 @@ def test_training_curves_are_means_with_bands_over_seeds(page: Page) -> None:
         assert len(same) == 2
         assert (columns["low"][row], columns["high"][row]) == (min(same), max(same))
         assert columns["value"][row] == pytest.approx(sum(same) / 2, rel=1e-6)
-    assert panels.BANDS in panel.sentence
+    assert training.BANDS in panel.sentence
 
 
 def test_figures_in_a_notebook(page: Page) -> None:

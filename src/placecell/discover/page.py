@@ -13,7 +13,7 @@ import placecell
 from placecell.discover.colours import colour
 from placecell.discover.layout import balanced, lay_out, matrix_order
 from placecell.discover.place_map import PlaceMap
-from placecell.report.page.build import embed, plotly_script, script_hash
+from placecell.report.page.html import embed, plotly_script, script_hash
 from placecell.store.files import finite
 
 Array = NDArray[np.float64]

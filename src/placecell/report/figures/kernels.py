@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from placecell.report.page.panels import OTHERS, ramp
+from placecell.report.page.colours import OTHERS, ramp
 from placecell.study.kernels import WHOLE, LazyRich
 
 MOST_LINES = 8

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,8 +11,12 @@ from typing import Any
 import placecell
 from placecell.config.labels import label, varying
 from placecell.errors import InputError
-from placecell.report.page import arrays, kernels, panels, parts
+from placecell.report.page import arrays, kernels, panels, rows, words
+from placecell.report.page.colours import colours
+from placecell.report.page.html import TEMPLATE, embed, plotly_script, script_hash, templates
 from placecell.report.page.panels import Panel
+from placecell.report.page.plotly import plotly_figure
+from placecell.report.page.training import training_panel
 from placecell.store import files
 from placecell.store.run_set import RunSet
 from placecell.study.arrangement import contrast
@@ -104,7 +105,7 @@ class Page:
             raise InputError(
                 f"no figure {name!r} in this report; it has: {', '.join(self.panels) or 'none'}."
             )
-        return panels.plotly_figure(self.panels[name], metric)
+        return plotly_figure(self.panels[name], metric)
 
     def _repr_html_(self) -> str:
         frame = html.escape(self.html, quote=True)
@@ -154,7 +155,7 @@ def build_page(
     Page
     """
     # first, because missing packages should be reported before anything is measured
-    environment, plotly = _templates(), plotly_script()
+    environment, plotly = templates(), plotly_script()
     runs = [r for r in store.results if r.config.donor is None]
     names = sorted({r.config.task for r in runs})
     if len(names) > 1:
@@ -180,7 +181,7 @@ def build_page(
     figures: dict[str, Panel] = {}
     shades: dict[str, str] = {}
     if summary is not None:
-        shades = panels.colours(summary)
+        shades = colours(summary)
         figures = {
             "headline": panels.headline_panel(summary),
             "agreement": panels.agreement_panel(summary),
@@ -191,15 +192,15 @@ def build_page(
             runs, key=lambda r: (place.get(labels[r.config.name], len(place)), r.config.seed)
         )
         pairs = [(labels[r.config.name], r) for r in order]
-        figures["training"] = panels.training_panel(pairs, parts.headline_of(runs[0]), shades)
+        figures["training"] = training_panel(pairs, rows.headline_of(runs[0]), shades)
     tables = arrays.tables(summary) if summary else {}
     attention = arrays.attention(summary) if summary else {}
     start = _start(summary)
     lazy, notes = kernels.section(store)
-    grids = lazy + (parts.grids(summary, items, human) if summary else [])
-    words = parts.PageText(store, runs, labels, summary)
+    grids = lazy + (rows.grids(summary, items, human) if summary else [])
+    text = words.PageText(store, runs, labels, summary)
     context: dict[str, Any] = {
-        "title": title or words.title,
+        "title": title or text.title,
         "version": placecell.__version__,
         "live": live is not None,
         "reload": reload,
@@ -218,8 +219,8 @@ def build_page(
         if runs
         else [],
         "headline_height": _height(figures.get("headline")),
-        **words.context(),
-        "notes": words.notes() + notes,
+        **text.context(),
+        "notes": text.notes() + notes,
     }
     context["contents"] = [(i, n) for i, n in CONTENTS.items() if _present(i, context)]
     data = {
@@ -234,11 +235,10 @@ def build_page(
                 context["attention"]["configurations"][0],
             )
         },
-        "grids": {grid["id"]: {"columns": grid["columns"]} for grid in grids} | words.columns(),
+        "grids": {grid["id"]: {"columns": grid["columns"]} for grid in grids} | text.columns(),
     }
     data = files.finite({name: value or None for name, value in data.items()})
-    template = Path(__file__).parent / "template"
-    script = (template / "page.js").read_text()
+    script = (TEMPLATE / "page.js").read_text()
     policy = (
         f"default-src 'none'; script-src {script_hash(plotly)} {script_hash(script)}; style-src "
         f"'unsafe-inline'; "
@@ -247,35 +247,18 @@ def build_page(
     )
     from markupsafe import Markup
 
-    text = environment.get_template("page.html").render(
+    page = environment.get_template("page.html").render(
         context
         | {
             "policy": policy,
-            "css": Markup((template / "page.css").read_text()),
+            "css": Markup((TEMPLATE / "page.css").read_text()),
             "script": Markup(script),
             "plotly": Markup(plotly),
             "data": Markup(embed(data)),
         }
     )
     main = environment.get_template("main.html").render(context) if live is not None else ""
-    return Page(context["title"], text, figures, summary, {"main": main, "data": data})
-
-
-def embed(data: Any) -> str:
-    """Write data as JSON that can stand inside a script element: without `<`.
-
-    Parameters
-    ----------
-    data : Any
-        Plain values.
-
-    Returns
-    -------
-    str
-    """
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
-        "<", "\\u003c"
-    )
+    return Page(context["title"], page, figures, summary, {"main": main, "data": data})
 
 
 def _embedded(panel: Panel) -> dict[str, Any]:
@@ -312,64 +295,3 @@ def _present(name: str, context: Mapping[str, Any]) -> bool:
     if name == "training":
         return bool(name in context["panels"] and context["panels"][name].traces)
     return bool(context["panels"].get(name) or context.get(name))
-
-
-def script_hash(script: str) -> str:
-    """Return the hash by which a page's policy allows one script.
-
-    Parameters
-    ----------
-    script : str
-        The script, as it stands in the page.
-
-    Returns
-    -------
-    str
-        A source expression, quotes included.
-    """
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-def _templates() -> Any:
-    try:
-        import jinja2
-    except ImportError:
-        raise missing() from None
-    folder = Path(__file__).parent / "template"
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-    )
-    # no line break inside σ = 0.1
-    environment.filters["together"] = lambda text: text.replace("σ = ", "σ\u00a0=\u00a0")
-    return environment
-
-
-def plotly_script() -> str:
-    """Return plotly's own script, which a page that stands alone contains.
-
-    Returns
-    -------
-    str
-    """
-    try:
-        import plotly
-    except ImportError:
-        raise missing() from None
-    return (Path(plotly.__file__).parent / "package_data" / "plotly.min.js").read_text(
-        encoding="utf-8"
-    )
-
-
-def missing() -> InputError:
-    """Make the error that names the missing packages.
-
-    Returns
-    -------
-    InputError
-    """
-    return InputError(
-        "the page needs plotly and jinja2; install them with: pip install 'placecell[report]'"
-    )

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from placecell.errors import InputError
-from placecell.report.page.build import Page, build_page, plotly_script
+from placecell.report.page.build import Page, build_page
+from placecell.report.page.html import plotly_script
 from placecell.store import Store
 from placecell.study.known import known_measures
 from placecell.study.records import RunSummary

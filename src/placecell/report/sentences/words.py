@@ -1,0 +1,15 @@
+"""Nouns and lists as people write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def plural(noun: str) -> str:
+    """Write a noun in its plural, such as module or community."""
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names as people write them: a, b and c."""
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
