@@ -571,8 +571,8 @@ def test_version_is_shown(cli) -> None:
 
 
 def test_a_preset_from_python_is_that_of_the_command_line(cli) -> None:
-    config = placecell.preset("latin_square", "paper").override({"sigma": 0.3})
-    flags = ["--preset", "paper", "--encoding", "learnable", "--sigma", "0.3", "--seeds", "1"]
+    config = placecell.preset("latin_square", "adam").override({"sigma": 0.3})
+    flags = ["--preset", "adam", "--encoding", "learnable", "--sigma", "0.3", "--seeds", "1"]
     _, out, _ = cli("sweep", "latin_square", *flags, "--dry-run", "--json")
     assert [run["name"] for run in json.loads(out)["runs"]] == [config.name]
     with pytest.raises(InputError, match="latin_square"):
