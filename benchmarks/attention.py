@@ -1,11 +1,12 @@
-"""Compiled attention over tokens that are their own keys and values: torch's fused kernel, or
-written out.
+"""Compiled attention: torch's fused kernel, or written out.
 
     python benchmarks/attention.py                   # about three minutes, most of it compiling
+    python benchmarks/attention.py --heads 4 --tokens 16 32 48 100
 
-A query projection, attention, an output projection, a residual and a layer norm, forward and
-backward, on one thread in single precision. Rows are interleaved; time is processor time.
-`MAX_WRITTEN_OUT` of placecell.model.attention is set by this."""
+With one head the tokens are their own keys and values. Projections, attention, a residual and a
+layer norm, forward and backward, on one thread in single precision. Rows are interleaved; time is
+processor time. `MAX_WRITTEN_OUT` and `MAX_WRITTEN_OUT_BY_HEAD` of placecell.model.attend are set by
+this."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ from statistics import median
 import torch
 from torch import Tensor, nn
 
-from placecell.model import attention
+from placecell.encodings import NoPE, Positions
+from placecell.model import attend
+from placecell.model.attention import Attention
 from placecell.train.device import compile_options
 from placecell.train.memory import keep_memory
 
@@ -26,23 +29,25 @@ TOKENS = 2048  # a batch, in samples of n
 
 
 class Block(nn.Module):
-    def __init__(self, d: int) -> None:
+    def __init__(self, d: int, heads: int) -> None:
         super().__init__()
-        self.q, self.out, self.norm = nn.Linear(d, d), nn.Linear(d, d), nn.LayerNorm(d)
+        self.attention, self.norm = Attention(d, heads), nn.LayerNorm(d)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.norm(x + self.out(attention.attend(self.q(x), x))).square().sum()
+    def forward(self, x: Tensor, pos: Positions) -> Tensor:
+        y, _ = self.attention(x, x, NoPE(), pos, pos)
+        return self.norm(x + y).square().sum()
 
 
-def compiled_steps(n: int, d: int) -> list[Callable[[], None]]:
+def compiled_steps(n: int, d: int, heads: int) -> list[Callable[[], None]]:
     """Two steps: with the fused kernel, and with what is written out."""
     torch._dynamo.reset()
     x = torch.randn(max(1, TOKENS // n), n, d, requires_grad=True)
-    loss = torch.compile(Block(d), dynamic=False, options=compile_options(x.device))
+    pos = Positions.sequence(n)
+    loss = torch.compile(Block(d, heads), dynamic=False, options=compile_options(x.device))
 
     def step(few: int) -> None:
-        attention.MAX_WRITTEN_OUT = few  # compiled code is kept for each value
-        loss(x).backward()
+        attend.MAX_WRITTEN_OUT = attend.MAX_WRITTEN_OUT_BY_HEAD = few  # code is kept for each
+        loss(x, pos).backward()
 
     return [partial(step, 0), partial(step, n)]
 
@@ -53,6 +58,7 @@ def main() -> None:
     )
     parser.add_argument("--tokens", type=int, nargs="+", default=[16, 32, 64, 128, 256, 360])
     parser.add_argument("--width", type=int, nargs="+", default=[64, 160])
+    parser.add_argument("--heads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=40)
     args = parser.parse_args()
     torch.set_num_threads(1)
@@ -60,7 +66,7 @@ def main() -> None:
     print("width  tokens  fused (ms)  written out (ms)  ratio")
     for d in args.width:
         for n in args.tokens:
-            steps = compiled_steps(n, d)
+            steps = compiled_steps(n, d, args.heads)
             for step in steps:
                 step()
             seconds: list[list[float]] = [[], []]

@@ -16,7 +16,13 @@ from placecell.config import EncodingConfig, ModelConfig
 from placecell.encodings import NoPE, Positions, available, build
 from placecell.errors import InputError
 from placecell.model import Inputs, build_model
-from placecell.model.attention import Attention, _CompiledAttend, attend
+from placecell.model.attend import (
+    _CompiledAttend,
+    _CompiledAttendByHead,
+    attend,
+    attend_by_head,
+)
+from placecell.model.attention import Attention
 from placecell.model.encoder import Encoder, Tokens, Transformer
 from placecell.seeds import torch_stream
 from placecell.train.device import compile_options
@@ -109,11 +115,24 @@ def test_attention_written_out_for_the_compiler_is_the_fused_kernels(queries: in
     )
 
 
+@pytest.mark.parametrize("queries", [1, N])
+def test_attention_by_head_written_out_is_the_fused_kernels(queries: int) -> None:
+    shapes = [(B, 2, n, D // 2) for n in (queries, N, N, queries)]
+    *qkv, pull = (torch.randn(shape, dtype=torch.float64) for shape in shapes)
+    qkv = [part.requires_grad_() for part in qkv]
+    actual, expected = _CompiledAttendByHead.apply(*qkv), attend_by_head(*qkv)
+    assert_same(actual, expected)
+    assert_same(torch.autograd.grad(actual, qkv, pull), torch.autograd.grad(expected, qkv, pull))
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch, by its compiler
-@pytest.mark.parametrize(("name", "activation"), [("learnable", "relu"), ("nope-causal", "gelu")])
-def test_compiled_is_eager(name: str, activation: str) -> None:
-    model = make(name, activation=activation)
+@pytest.mark.parametrize(
+    ("name", "heads", "activation"),
+    [("learnable", 1, "relu"), ("learnable", 2, "relu"), ("nope-causal", 1, "gelu")],
+)
+def test_compiled_is_eager(name: str, heads: int, activation: str) -> None:
+    model = make(name, heads, activation=activation)
     compiled = torch.compile(model, options=compile_options(torch.device("cpu")))
     read = draw(B, 1, below=N)
     by_compiler = outputs_and_gradients(compiled, read)  # type: ignore[arg-type]

@@ -87,9 +87,13 @@ def check_fields(owner: Any) -> None:
             raise InputError(f"{f.name} must be {kind.__name__}(…), not {value!r}.")
 
 
-@functools.cache
-def hints_of(cls: type) -> Mapping[str, Any]:
+def hints_of(cls: Any) -> Mapping[str, Any]:
     """Return the types of a dataclass's fields; kept, since a store has the same for every run."""
+    return _hints(cls)
+
+
+@functools.cache
+def _hints(cls: type) -> Mapping[str, Any]:
     return types.MappingProxyType(typing.get_type_hints(cls))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -11,63 +11,9 @@ from torch.nn import functional as F
 from placecell.encodings.base import Encoding, head_width
 from placecell.encodings.positions import Positions, neighbours
 from placecell.errors import InputError
+from placecell.model.attend import attend, attend_by_head
 
 Reach = Literal["full", "neighbours"]
-
-MAX_WRITTEN_OUT = 128  # tokens; up to so many, compiled code is faster (docs/benchmarks.md)
-
-
-class _CompiledAttend(torch.autograd.Function):
-    """`attend` written out for the compiler.
-
-    The tokens are both keys and values; their gradient is computed as one matrix product.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, x: Tensor) -> Tensor:
-        weights = (q @ x.mT / q.shape[-1] ** 0.5).softmax(-1)  # b q n
-        ctx.save_for_backward(q, x, weights)
-        return weights @ x
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        q, x, weights = ctx.saved_tensors
-        pull = gradient @ x.mT
-        # the gradient of the logits
-        logits = weights * (pull - (weights * pull).sum(-1, keepdim=True)) / q.shape[-1] ** 0.5
-        return logits @ x, torch.cat((logits, weights), 1).mT @ torch.cat((q, gradient), 1)
-
-
-def attend(q: Tensor, x: Tensor, visible: Tensor | None = None) -> Tensor:
-    """Attention with the tokens themselves as keys and values: softmax(q xᵀ/√d) x.
-
-    This uses torch's fused kernel, except in compiled code on a CPU: with at most
-    `MAX_WRITTEN_OUT` tokens and no mask, attention written out as matrix products is faster there.
-
-    Parameters
-    ----------
-    q : Tensor
-        Queries (b q d).
-    x : Tensor
-        Tokens (b n d).
-    visible : Tensor, optional
-        Boolean mask (... 1 q n), True where a query may attend. None: it may attend to all.
-
-    Returns
-    -------
-    Tensor
-        Weighted sums of the tokens (b q d).
-    """
-    if (
-        torch.compiler.is_compiling()
-        and x.device.type == "cpu"
-        and x.shape[1] <= MAX_WRITTEN_OUT
-        and visible is None
-    ):
-        return _CompiledAttend.apply(q, x)
-    return F.scaled_dot_product_attention(q[:, None], x[:, None], x[:, None], attn_mask=visible)[
-        :, 0
-    ]
 
 
 def visible_and_present(visible: Tensor | None, present: Tensor | None) -> Tensor | None:
@@ -245,5 +191,5 @@ class Attention(nn.Module):
             weights = None
             if bias is not None and visible is not None:
                 bias = bias.masked_fill(~visible, float("-inf"))
-            y = F.scaled_dot_product_attention(q, k, v, attn_mask=visible if bias is None else bias)
+            y = attend_by_head(q, k, v, visible if bias is None else bias)
         return self.out(y.transpose(1, 2).flatten(2)), weights if maps else None
