@@ -98,4 +98,5 @@ class Ring(Classification):
         """Two places belong together when their beads are neighbours on the ring."""
         relation = np.zeros((self.config.beads, self.config.beads))
         relation[self.left, self.right] = 1
-        return Truth(np.maximum(relation, relation.T), spatial=False)
+        together = "are neighbours on the ring"
+        return Truth(np.maximum(relation, relation.T), spatial=False, together=together)

@@ -82,7 +82,15 @@ def test_on_paper_every_figure_is_there_in_light_colours(tab: New, page_file: Pa
     one.until(f"{UNDRAWN} === 0")
     light = plotted(page, "tables-a-plot", "layout")["font"]["color"]
     assert (dark, light) == ("#e4e9ed", "#22303c")
+    for side in ("a", "b"):  # the choices are no part of paper, so what was chosen is written there
+        chosen = page.locator(f"#tables-{side}").input_value()
+        name = page.locator(f"#tables-{side}-name")
+        assert name.is_visible()
+        assert name.inner_text() == f"{chosen}, seed 0"
+    assert page.locator("#tables h3").is_visible()
+    assert page.locator("#tables h3").inner_text() == "the ideal"
     page.emulate_media(media="screen")
+    assert not page.locator("#tables-a-name").is_visible()
     one.until(f"document.getElementById('tables-a-plot').layout?.font.color === '{dark}'")
     assert one.errors == []
 

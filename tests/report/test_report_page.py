@@ -394,6 +394,9 @@ def test_the_sentence_on_conditions() -> None:
     assert sentences.conditions(rows, ["a", "b"], True).endswith("for 1 of 2 configurations.")
     assert sentences.conditions(rows, ["a", "b"], False).startswith("b is the hardest")
     assert sentences.conditions([{}], ["a"], True) == "No scores by condition."
+    assert sentences.conditions([rows[0]], ["a", "b"], True, "person").endswith("hardest person.")
+    assert sentences.metric("mse") == "mean squared error"
+    assert sentences.metric("cross_entropy") == "cross entropy"
 
 
 # ------------------------------------------------------------------ other stores

@@ -112,6 +112,19 @@ def sweep(scores: dict[float, list[float]], tables: set[float]) -> Summary:
     return Summary(Places(np.arange(4)[:, None]), runs, ["encoding.sigma"])  # type: ignore[arg-type]
 
 
+def test_elsewhere_places_that_belong_together_are_near() -> None:
+    ring = np.random.default_rng(0).permutation(12)
+    relation = np.zeros((12, 12))
+    relation[ring, np.roll(ring, 1)] = relation[np.roll(ring, 1), ring] = 1
+    truth = Truth(relation, spatial=False)
+    how = arrangement(Summary(Places(np.zeros((12, 1)), truth), [], []))  # type: ignore[arg-type]
+    assert how.kind == "unknown"
+    far = np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
+    assert far[relation[np.ix_(how.order, how.order)] > 0].max() <= 2, "a ring, laid flat"
+    nothing = arrangement(Summary(Places(np.zeros((4, 1)), Truth.unknown(4)), [], []))  # type: ignore[arg-type]
+    assert nothing.order.tolist() == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("scores", "chosen"),
     [

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from placecell.analysis import recover_order
 from placecell.study.records import Array, RunSummary, Summary
 
 MOST_TILES = 100  # places: the small maps of more would be too small to see
@@ -26,7 +27,8 @@ class Arrangement:
         `grid` (one place at each cell), `order` (along a line or around a circle), `groups`
         (modules or networks), `plane` (scattered in a plane) or `unknown`.
     order : int array of shape (n,)
-        The places row by row on the grid, in their order, or group by group.
+        The places row by row on the grid, in their order, or group by group; else so that places
+        that belong together are near each other.
     shape : tuple of int or None
         Rows and columns of a grid.
     borders : list of int
@@ -99,7 +101,8 @@ def arrangement(summary: Summary) -> Arrangement:
     if along is not None:
         return Arrangement("order", np.argsort(along, kind="stable"), None, [], truth.relation)
     kind = "plane" if truth.spatial and coords.shape[1] == 2 else "unknown"
-    return Arrangement(kind, as_given, None, [], truth.relation)
+    order = _near(truth.relation) if truth.relation.any() and len(coords) > 2 else as_given
+    return Arrangement(kind, order, None, [], truth.relation)
 
 
 def grid_of(coords: Array) -> tuple[NDArray[np.intp], tuple[int, int]] | None:
@@ -138,6 +141,12 @@ def _along(coords: Array) -> Array | None:
     radius = np.hypot(x, y)
     angle: Array = np.arctan2(y, x)
     return angle if np.ptp(radius) < 1e-3 * radius.max() else None
+
+
+def _near(relation: Array) -> NDArray[np.intp]:
+    """An order in which places that belong together are near each other."""
+    line = recover_order(relation + np.eye(len(relation)))
+    return np.argsort(line if line[0] <= line[-1] else -line, kind="stable")
 
 
 def shows_truth(summary: Summary, label: str) -> bool:

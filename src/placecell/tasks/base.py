@@ -178,8 +178,12 @@ class Task(ABC):
         Every place there is; a learnable table has one row for each.
     n_outputs : int
         Width of the model's output at every token that is read.
+    title : str
+        What a page calls the task; if empty, its name.
     groups : tuple of str
         Names of the groups of samples that are scored separately.
+    group_noun : str
+        What one of them is.
     headline : str
         The metric that a summary shows first.
     headline_lower_is_better : bool
@@ -194,7 +198,9 @@ class Task(ABC):
     tokens: Tokens
     places: Positions
     n_outputs: int
+    title: ClassVar[str] = ""
     groups: tuple[str, ...] = ("all",)
+    group_noun: ClassVar[str] = "condition"
     headline: str  # of the class, or of an instance whose settings decide
     headline_lower_is_better: bool = False
     shown: tuple[str, ...] = ("table/relation", "attention/relation")

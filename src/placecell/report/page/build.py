@@ -25,13 +25,13 @@ from placecell.study.summary import measure
 
 CONTENTS = {
     "tables": "The learned table",
-    "headline": "Headline",
+    "headline": "{headline}",
     "attention": "Attention",
     "training": "Training",
     "diagnosis": "Diagnosis",
-    "agreement": "Agreement",
+    "agreement": "Table and score",
     "lazy": "Lazy or rich?",
-    "conditions": "Conditions",
+    "conditions": "By {noun}",
     "people": "People",
     "runs": "Runs",
     "repeat": "How to repeat",
@@ -222,7 +222,12 @@ def build_page(
         **text.context(),
         "notes": text.notes() + notes,
     }
-    context["contents"] = [(i, n) for i, n in CONTENTS.items() if _present(i, context)]
+    noun = summary.task.group_noun if summary else ""
+    context["contents"] = [
+        (i, _capital(n.format(headline=context["headline_name"], noun=noun)))
+        for i, n in CONTENTS.items()
+        if _present(i, context)
+    ]
     data = {
         "version": live,
         "panels": {name: _embedded(panel) for name, panel in figures.items()},
@@ -275,6 +280,10 @@ def _start(summary: Summary | None) -> list[tuple[str, int]]:
     """Label and seed of the two tables that are shown first; twice the same if there is one."""
     pair = [(run.label, run.result.config.seed) for run in contrast(summary)] if summary else []
     return pair if len(pair) != 1 else pair * 2
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _height(panel: Panel | None) -> str:

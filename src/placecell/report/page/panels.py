@@ -14,14 +14,15 @@ import numpy as np
 
 from placecell.report import sentences
 from placecell.report.page.colours import OTHERS, colours
-from placecell.study.records import RunSummary, Summary
+from placecell.report.sentences import metric
+from placecell.study.records import RunSummary, Summary, more_is_better
 
 DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px 2px")
 SHARE = "ρ, the position’s share of what enters the network before training"
 SHARE_TICKS = [0.001, 0.01, 0.1, 0.2, 0.5, 1.0]
 MEASURES = {
-    "table/procrustes": "Procrustes distance of the table to the true one",
     "table/relation": "correlation of the table with the true relation",
+    "table/procrustes": "distance of the table to the true one, turned to fit (Procrustes)",
     "attention/reference": "attention agreement with the true encoding's model",
     "attention/relation": "attention agreement with the true relation",
 }
@@ -155,14 +156,14 @@ def headline_panel(summary: Summary) -> Panel:
             spot = {"x": "value", "y": "configuration", "color": shades[label], "name": label}
             traces.append({"kind": "points", "rows": list(range(start, mean))} | spot)
             traces.append({"kind": "means", "rows": [mean], "interval": True} | spot)
-        axes = {"x": f"test {summary.task.headline}", "names": True}
-    axes |= {} if not curve else {"y": f"test {summary.task.headline}"}
-    title = f"Test {summary.task.headline} against σ" if curve else f"Test {summary.task.headline}"
+        axes = {"x": score(summary), "names": True}
+    axes |= {} if not curve else {"y": score(summary)}
+    title = f"Test {metric(summary.task.headline)}{' against σ' if curve else ''}"
     return Panel("headline", title, sentences.headline(summary), columns, traces, axes)
 
 
 def agreement_panel(summary: Summary) -> Panel:
-    """Show every measure of table and attention against the headline."""
+    """Show every measure of table and attention against the score."""
     name, shades = f"test/{summary.task.headline}", colours(summary)
     wanted = {
         m: MEASURES.get(m, m.replace("/", " ")).replace("the true relation", summary.reference)
@@ -204,9 +205,9 @@ def agreement_panel(summary: Summary) -> Panel:
         traces.append({"kind": "points", "rows": list(range(start, stop))} | spot)
         traces.append({"kind": "means", "rows": [stop], "text": label} | spot)
     said = {m: sentences.agreement(summary, m, words) for m, words in measures.items()}
-    axes = {"x": next(iter(measures.values()), ""), "y": f"test {summary.task.headline}"}
+    axes = {"x": next(iter(measures.values()), ""), "y": score(summary)}
     first = next(iter(said.values()), "No table or attention map could be measured here.")
-    title = "Table and attention against the headline"
+    title = f"Table and attention against test {metric(summary.task.headline)}"
     return Panel(
         "agreement", title, first, columns, traces, axes, {"measures": measures, "sentences": said}
     )
@@ -226,6 +227,12 @@ def _mean_rho(summary: Summary, label: str) -> float | None:
     shares = summary.values(label, "rho")
     known = shares[np.isfinite(shares) & (shares > 0)]
     return float(known.mean()) if len(known) else None
+
+
+def score(summary: Summary) -> str:
+    """What is scored on test samples, and which way is better where that is not plain."""
+    less = "" if more_is_better(summary.task) else " (less is better)"
+    return f"test {metric(summary.task.headline)}{less}"
 
 
 def append(columns: dict[str, list[Any]], *values: Any) -> None:

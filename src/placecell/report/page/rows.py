@@ -96,7 +96,7 @@ def diagnosis_sentence(rows: Sequence[Mapping[str, Any]], summary: Summary | Non
     if not counts:
         return f"All {total} finished runs are well by their own numbers."
     said = ", ".join(f"{n} {name}" for name, n in counts.most_common())
-    return f"Of {total} finished runs, {sum(counts.values())} show a failure signature: {said}."
+    return f"Of {total} finished runs, {sum(counts.values())} did not train as they should: {said}."
 
 
 def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict[str, Any]]:
@@ -119,8 +119,11 @@ def grids(summary: Summary, items: Path | None, human: Path | None) -> list[dict
                 | means
             )
         if any(math.isfinite(row[g]) for row in rows for g in groups):
-            said = sentences.conditions(rows, groups, up)
-            tables.append(_grid("conditions", f"Test {headline} by condition", said, rows))
+            noun = summary.task.group_noun
+            said = sentences.conditions(rows, groups, up, noun)
+            tables.append(
+                _grid("conditions", f"Test {sentences.metric(headline)} by {noun}", said, rows)
+            )
     if items is not None:
         tables.append(_people(summary, items, human))
     return tables

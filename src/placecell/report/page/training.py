@@ -11,6 +11,7 @@ import numpy as np
 from placecell.report import sentences
 from placecell.report.page.colours import OTHERS
 from placecell.report.page.panels import Panel, append
+from placecell.report.sentences import metric as in_words
 from placecell.store.runs import RunResult
 
 BANDS = "Lines are means over seeds; bands reach from the lowest seed to the highest, on test."
@@ -56,7 +57,7 @@ def training_panel(
                 same = [result for name, result in results if name == label]
                 traces += _training_traces(columns, same, common)
     present = [m for m in metrics if any(t["metric"] == m for t in traces)]
-    words = {m: {"table_gradient": "gradient into the table"}.get(m, m) for m in present}
+    words = {m: {"table_gradient": "gradient into the table"}.get(m, in_words(m)) for m in present}
     several = max(Counter(label for label, _ in results).values()) > 1
     said = {
         m: sentences.training(results, m, headline) + (f" {BANDS}" if several else "")

@@ -44,7 +44,8 @@ class PageText:
     @property
     def title(self) -> str:
         """The title of the page, from the task's name."""
-        task = self.runs[0].config.task.replace("_", " ") if self.runs else "no readable runs"
+        name = self.runs[0].config.task if self.runs else "no readable runs"
+        task = (tasks.load(name).title if self.runs else "") or name.replace("_", " ")
         return f"{task[:1].upper()}{task[1:]}: what the positions learned"
 
     def context(self) -> dict[str, Any]:
@@ -61,7 +62,9 @@ class PageText:
             "all_runs": runs,
             "troubles": [row for row in runs if row["status"] != "done"],
             "runs_sentence": self.counts(),
-            "headline_name": f"test {headline_of(self.runs[0])}" if self.runs else "headline",
+            "headline_name": f"test {sentences.metric(headline_of(self.runs[0]))}"
+            if self.runs
+            else "score",
             "sweep_toml": sweep_toml(self.runs),
             "commands": commands(self.runs),
             "environments": environments(self.runs),

@@ -2,7 +2,7 @@
 
 from placecell.report.sentences.scores import agreement, conditions, headline, training
 from placecell.report.sentences.tables import attention, claim, compared, reading, tables
-from placecell.report.sentences.words import plural
+from placecell.report.sentences.words import metric, plural
 
 __all__ = [
     "agreement",
@@ -11,6 +11,7 @@ __all__ = [
     "compared",
     "conditions",
     "headline",
+    "metric",
     "plural",
     "reading",
     "tables",

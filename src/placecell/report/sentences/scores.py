@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from placecell.report.sentences.words import metric as words_for
 from placecell.store.runs import RunResult
 from placecell.study.curves import headline_gain, rank_correlation
 from placecell.study.records import Summary, more_is_better
@@ -29,7 +30,7 @@ def headline(summary: Summary, short: bool = False) -> str:
             [summary.interval(label, name).estimate for _, label in curve],
         )
         first, last = curve[0][0], curve[-1][0]
-        what = f"test {summary.task.headline} is best at σ = {curve[best][0]:g}"
+        what = f"test {words_for(summary.task.headline)} is best at σ = {curve[best][0]:g}"
         shape = f"{_shape(summary, best, len(curve))}: {what}"
         what = shape if len(curve) > 2 else what[0].upper() + what[1:]
         said.append(f"{what} ({means[best]:.3f})")
@@ -117,8 +118,8 @@ def training(results: Sequence[tuple[str, RunResult]], metric: str, headline: st
         )
     tested = [test for _, test in ends.values() if math.isfinite(test)]
     text = (
-        f"Training {metric} (dotted) ends between {min(trained):.3g} and {max(trained):.3g} "
-        f"over {total} runs"
+        f"Training {words_for(metric)} (dotted) ends between {min(trained):.3g} and "
+        f"{max(trained):.3g} over {total} runs"
     )
     return text + (
         f"; test (solid) between {min(tested):.3g} and {max(tested):.3g}." if tested else "."
@@ -130,8 +131,8 @@ def agreement(summary: Summary, measure: str, words: str) -> str:
     labels = [label for _, label in summary.sigma_curve()]
     if len(labels) < 3:
         return (
-            f"The {words}, against test {summary.task.headline}. It takes three σ to say "
-            f"whether they go together."
+            f"The {words}, against test {words_for(summary.task.headline)}. "
+            "It takes three σ to say whether they go together."
         )
     interval = rank_correlation(summary, measure)
     if interval is None:
@@ -153,15 +154,17 @@ def agreement(summary: Summary, measure: str, words: str) -> str:
         else "hardly go together"
     )
     text = (
-        f"Over σ, the {words} and test {summary.task.headline} {verdict}: rank correlation "
-        f"{interval.estimate:+.2f}"
+        f"Over σ, the {words} and test {words_for(summary.task.headline)} {verdict}: "
+        f"rank correlation {interval.estimate:+.2f}"
     )
     if math.isfinite(interval.low):
         text += f" (95 % interval over seeds {interval.low:+.2f} to {interval.high:+.2f})"
     return text + "."
 
 
-def conditions(rows: Sequence[dict[str, Any]], groups: Sequence[str], up: bool) -> str:
+def conditions(
+    rows: Sequence[dict[str, Any]], groups: Sequence[str], up: bool, noun: str = "condition"
+) -> str:
     """Say which condition is hardest, and for how many configurations."""
     hardest: dict[str, int] = {}
     for row in rows:
@@ -170,13 +173,13 @@ def conditions(rows: Sequence[dict[str, Any]], groups: Sequence[str], up: bool) 
             worst = (min if up else max)(known, key=lambda g: known[g])
             hardest[worst] = hardest.get(worst, 0) + 1
     if not hardest:
-        return "No scores by condition."
+        return f"No scores by {noun}."
     top = max(hardest, key=lambda g: hardest[g])
     total = sum(hardest.values())
     if hardest[top] == total:
         return (
-            (f"{top} is the hardest condition for every one of the {total} configurations.")
+            (f"{top} is the hardest {noun} for every one of the {total} configurations.")
             if total > 1
-            else (f"{top} is the hardest condition.")
+            else (f"{top} is the hardest {noun}.")
         )
-    return f"{top} is the hardest condition for {hardest[top]} of {total} configurations."
+    return f"{top} is the hardest {noun} for {hardest[top]} of {total} configurations."

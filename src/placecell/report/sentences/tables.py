@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from placecell.report.sentences.words import listed, plural
+from placecell.report.sentences.words import listed, plural, two
 from placecell.study.arrangement import arrangement, contrast, shows_truth
 from placecell.study.records import Summary
 
@@ -91,7 +91,9 @@ def tables(summary: Summary) -> str:
         text = f"Every learned table shows {what} (rows alike where tokens belong together)"
     else:
         text = f"The table shows {what} at {listed(clear)} and stays like noise at {listed(noise)}"
-    text += f"; the correlation with it is highest, {top[1]:.2f}, at {names.get(top[0], top[0])}."
+    seeds = " (mean of the seeds)" if len({r.result.config.seed for r in summary.runs}) > 1 else ""
+    text += f"; the correlation with it{seeds} is highest, {two(top[1])}, at "
+    text += f"{names.get(top[0], top[0])}."
     kept = [len(run.snapshots) for run in summary.runs if run.table is not None]
     if not any(kept):
         text += " These runs kept no tables from during training, so there is no slider over steps."
@@ -106,7 +108,7 @@ def reading(summary: Summary, view: str) -> str:
         "groups": f", {plural(truth.partition or '')} one after the other",
         "order": ", in their true order",
         "grid": ", row by row of the grid",
-    }.get(how.kind, "")
+    }.get(how.kind, ", so that those that belong together are near" if truth.relation.any() else "")
     turned = ", turned to lie as the positions do" if planar else ""
     joined = " Lines join positions that belong together." if truth.relation.any() else ""
     said = {
@@ -120,7 +122,7 @@ def reading(summary: Summary, view: str) -> str:
         f"vary most; drag to turn.{joined}",
     }[view]
     if truth.relation.any():
-        who = summary.reference if truth.from_data else "the ideal"
+        who = summary.reference if truth.from_data else "the ideal (the true relation)"
         said += f" In {who}, two positions belong together if they {truth.together}."
     return said
 
@@ -135,14 +137,14 @@ def attention(summary: Summary) -> str:
         return "No attention maps could be read."
     most, least = max(relation, key=lambda k: relation[k]), min(relation, key=lambda k: relation[k])
     text = (
-        f"Attention follows {summary.reference} most in {most} (correlation {relation[most]:.2f}, "
+        f"Attention follows {summary.reference} most in {most} (correlation {two(relation[most])}, "
         f"mean over layers)"
     )
     if most != least:
-        text += f" and least in {least} ({relation[least]:.2f})"
+        text += f" and least in {least} ({two(relation[least])})"
     if relation[most] < 0.1:
         text = (
             f"Attention follows {summary.reference} nowhere: the highest correlation is "
-            f"{relation[most]:.2f}, in {most}"
+            f"{two(relation[most])}, in {most}"
         )
     return text + "."

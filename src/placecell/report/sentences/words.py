@@ -1,8 +1,20 @@
-"""Nouns and lists as people write them."""
+"""Nouns, numbers and lists as people write them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+METRICS = {"mse": "mean squared error"}
+
+
+def metric(name: str) -> str:
+    """Write the name of a metric in words."""
+    return METRICS.get(name, name.replace("_", " "))
+
+
+def two(value: float) -> str:
+    """Write a number with two decimals and a real minus sign, and nothing as 0.00."""
+    return f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
 def plural(noun: str) -> str:

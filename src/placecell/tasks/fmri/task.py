@@ -36,6 +36,9 @@ class Fmri(MaskedValues):
     The networks of the regions are the reference that tables are compared with.
     """
 
+    title = "Brain regions (fMRI)"
+    group_noun = "person"
+
     def __init__(self, config: Config) -> None:
         if config.dataset != "files":
             config = replace(config, split=config.split or "session", repetition_time=HCP_SECONDS)

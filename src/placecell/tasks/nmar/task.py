@@ -21,6 +21,8 @@ class Nmar(MaskedValues):
     The modules of the network are not shown to the model.
     """
 
+    title = "A network with hidden modules (NMAR)"
+
     def __init__(self, config: Config) -> None:
         self.config = config
         self.places = Positions.sequence(sum(sizes(config.modules)))

@@ -5,6 +5,7 @@
   const drawn = new Set(); // figures that have been on screen; the others wait
   const CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false, doubleClick: "reset" };
   const GROUPS = ["#12908e", "#d9642c", "#3f7fc4", "#c94f7c", "#a98307", "#8a63b8", "#4f9d5d", "#7c8894", "#9b7653", "#5d8a9b"];
+  const PLACES = [[0, "#12908e"], [0.25, "#3f7fc4"], [0.5, "#8a63b8"], [0.75, "#c94f7c"], [1, "#d9642c"]]; // as the ramp over σ
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "pentagon", "hexagon", "star", "triangle-down"];
 
   // plotly reads a little markup in text: what comes from data is shown as it is
@@ -12,7 +13,7 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (name) => (name === "ink" ? css("--ink") : name);
   const unique = (list) => [...new Set(list)];
-  const show = (v, digits = 3) => (v === null || v === undefined ? "–" : Number(v).toFixed(digits));
+  const show = (v, digits = 3) => (v === null || v === undefined ? "–" : Number(v).toFixed(digits).replace(/^-(?=0*\.?0*$)/, "").replace("-", "−"));
 
   function unpack(base64, most = 1) {
     const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
@@ -39,6 +40,19 @@
     return { text: rows.map(text).join("<br>"), standoff: 10 };
   }
 
+  // the dashes of a line as plotly draws them, so that the legend tells lines apart
+  const STROKES = { dash: "6 4", dot: "2 2", dashdot: "6 3 2 3", longdash: "10 4", longdashdot: "10 3 2 3", "5px 2px": "5 2" };
+  function stroke(dashes) {
+    const make = (name, attributes) => {
+      const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+      Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
+      return element;
+    };
+    const picture = make("svg", { width: 30, height: 4, "aria-hidden": "true" });
+    picture.append(make("line", { x1: 0, x2: 30, y1: 2, y2: 2, stroke: "currentColor", "stroke-width": 2, "stroke-dasharray": dashes }));
+    return picture;
+  }
+
   // the legend is made of buttons: it wraps on a phone, and a keyboard hides and shows with it
   const hidden = new Set();
   function legend(id, names) {
@@ -47,7 +61,8 @@
     list.dataset.made = JSON.stringify(names);
     list.replaceChildren(...names.map(([name, shade, how]) => {
       const item = document.createElement("li"), button = document.createElement("button"), mark = document.createElement("span");
-      mark.className = how || "solid";
+      mark.className = how in STROKES ? "stroke" : how || "solid";
+      if (how in STROKES) mark.append(stroke(STROKES[how]));
       mark.style.color = shade;
       Object.assign(button, { type: "button", className: "key" });
       button.dataset.hide = `${id}\n${name}`;
@@ -101,7 +116,7 @@
       const panel = data.panels[id], along = $(`${id}-along`) ? $(`${id}-along`).value : "", a = { ...panel.axes, ...(panel.axes.along || {})[along] };
       const xaxis = { title: title(`${id}-plot`, a.x) }, yaxis = { title: a.y ? title(`${id}-plot`, a.y) : { text: "" } };
       if (a.log) Object.assign(xaxis, { type: "log", tickvals: a.ticks, ticktext: a.ticks.map((t) => String(Number(t.toPrecision(3)))) });
-      if (!a.names) legend(id, panel.traces.map((t) => [t.name, colour(t.color), { line: "dashed", points: "dot", band: "band" }[t.kind]]));
+      if (!a.names) legend(id, panel.traces.map((t) => [t.name, colour(t.color), { line: (t.line || {}).dash, points: "point", band: "band" }[t.kind]]));
       const across = (t) => (along ? { x: Array.isArray(t.x) ? a.ends : along } : {}); // other encodings are lines from end to end
       const traces = panel.traces.filter((t) => visible(id, t)).map((t) => trace(panel, t, across(t)));
       if (a.names) { // every configuration is a place on the axis
@@ -183,6 +198,7 @@
       const says = `step ${step}: correlation with ${t.reference} ${show(run.relation[at], 2)}` +
         (cloud ? `; ${show(100 * run.explained[at], 0)} % of the variance in the plane` : "") + `; entries of size ${show(run.size[at], 3)}.`;
       $(`tables-${side}-says`).textContent = says;
+      $(`tables-${side}-name`).textContent = `${run.label}, seed ${run.seed}`;
       $(`tables-${side}-plot`).setAttribute("aria-label", `The table of ${run.label}, seed ${run.seed}, ${says}`);
     }
     if (t.ideal) drawOne("tables-ideal-plot", opened(t.ideal, 0), t.ideal);
@@ -220,20 +236,27 @@
     });
     const lines = { x: [], y: [] }, few = t.n <= 40;
     for (const [i, j] of t.edges) { lines.x.push(seen[i][0], seen[j][0], null); lines.y.push(seen[i][1], seen[j][1], null); }
-    const traces = [{ type: "scatter", mode: "lines", ...lines, line: { color: css("--line"), width: 1 }, hoverinfo: "skip", showlegend: false }];
+    const traces = [{ type: "scatter", mode: "lines", ...lines, line: { color: css("--soft"), width: few ? 1 : 0.5 }, opacity: few ? 0.6 : 0.4, hoverinfo: "skip", showlegend: false }];
     const far = Math.max(...packed.open.points.map(Math.abs)) * 1.18;
-    unique(groups).forEach((group, k) => {
-      const members = groups.map((_, i) => i).filter((i) => groups[i] === group);
-      traces.push({ type: "scatter", mode: few ? "markers+text" : "markers", name: `${text(by)} ${text(group)}`,
-        x: members.map((i) => seen[i][0]), y: members.map((i) => seen[i][1]), text: few ? members.map(String) : undefined,
-        textfont: { size: 9, color: "#fff" }, hoverinfo: "text",
-        hovertext: members.map((i) => `${text(t.names[i])}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
-        marker: { opacity: 1, color: GROUPS[k % GROUPS.length], symbol: SYMBOLS[Math.floor(k / GROUPS.length) % SYMBOLS.length], line: { color: css("--card"), width: 1 },
-          size: members.map((i) => (few ? 17 : 8) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
-    });
+    const trace = (members, name, shade, symbol) => traces.push({ type: "scatter", mode: few ? "markers+text" : "markers", name,
+      x: members.map((i) => seen[i][0]), y: members.map((i) => seen[i][1]), text: few ? members.map(String) : undefined,
+      textfont: { size: 9, color: "#fff" }, hoverinfo: "text",
+      hovertext: members.map((i) => `${text(t.names[i])}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
+      marker: { opacity: 1, color: shade, colorscale: PLACES, symbol, line: { color: css("--card"), width: 1 },
+        size: members.map((i) => (few ? 17 : 8) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
+    const kinds = unique(groups), every = groups.map((_, i) => i), alone = kinds.length === t.n;
+    if (alone) trace(every, "", places(), "circle"); // each its own: colours run along the ideal
+    else kinds.forEach((group, k) => trace(every.filter((i) => groups[i] === group), `${text(by)} ${text(group)}`,
+      GROUPS[k % GROUPS.length], SYMBOLS[Math.floor(k / GROUPS.length) % SYMBOLS.length]));
     const range = [-far, far], hide = { range, visible: false, fixedrange: true };
     const keys = { orientation: "h", y: 0, yanchor: "top", x: 0.5, xanchor: "center", font: { size: 11 } };
-    Plotly.react($(id), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend: keys, showlegend: unique(groups).length <= 10 }), CONFIG);
+    Plotly.react($(id), traces, layout({ xaxis: { ...hide, scaleanchor: "y" }, yaxis: hide, margin: { l: 5, r: 5, t: 5, b: 5 }, legend: keys, showlegend: !alone && kinds.length <= 10 }), CONFIG);
+  }
+
+  // a number for each place: how far along the ideal it is, or else its own
+  function places() {
+    const t = data.tables;
+    return t.ideal ? opened(t.ideal, 0).points.map(([x]) => x) : t.names.map((_, i) => i);
   }
 
   const isDark = () => css("--card") !== "#fff";
