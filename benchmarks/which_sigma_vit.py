@@ -19,6 +19,7 @@ from which_sigma_curves import Curve, load, log_odds
 from which_sigma_show import score
 
 USUAL = 0.02
+FEWEST = 3  # seeds for an interval
 COLOURS = {"500": "C0", "1200": "C1", "MNIST": "C2", "masked": "C4"}
 
 
@@ -57,6 +58,9 @@ def draw(curves: list[Curve], path: Path) -> None:
     for c in curves:
         name = c.setting.change
         keys = sorted(k for k in c.runs if isinstance(k, float) and k > USUAL)
+        keys = [k for k in keys if min(len(c.runs[k]), len(c.runs.get(USUAL, []))) >= FEWEST]
+        if not keys:
+            continue
         found = np.array([gain(c, key)[:3] for key in keys])
         x = [log_odds(c.rho(key)) for key in [USUAL, *keys]]
         mean, low, high = np.vstack([[0, 0, 0], found]).T
