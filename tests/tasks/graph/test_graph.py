@@ -163,6 +163,8 @@ def broken(what: str) -> np.ndarray:
         a = a[:4, :4]
     elif what == "nan":
         a[0, 1] = a[1, 0] = np.inf
+    elif what == "huge":
+        a *= 1e300
     elif what == "complex":
         a = a + 1j
     return a
@@ -177,6 +179,7 @@ def broken(what: str) -> np.ndarray:
         ("negative", "must not be negative; row 1, column 2 is -1"),
         ("small", "4 nodes; at least six"),
         ("nan", "finite numbers"),
+        ("huge", r"finite numbers, at most 1e\+15"),
         ("complex", "its numbers are complex"),
     ],
 )
@@ -195,10 +198,13 @@ def test_other_files_and_settings_that_cannot_be_used(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", np.zeros((30, 7)))
     with pytest.raises(InputError, match="8 columns, one a node; found"):
         GraphValues(Config(**own, values=str(tmp_path / "v.npy")))
+    np.save(tmp_path / "v.npy", np.full((30, 8), 1e300))
+    with pytest.raises(InputError, match="values must be finite numbers, at most"):
+        GraphValues(Config(**own, values=str(tmp_path / "v.npy")))
     with pytest.raises(InputError, match="no such file"):
         GraphValues(Config(graph="files", adjacency=str(tmp_path / "nowhere.npy")))
     (tmp_path / "bad.npy").write_text("no array")
-    with pytest.raises(InputError, match="not a plain array"):
+    with pytest.raises(InputError, match="damaged, or Python objects"):
         GraphValues(Config(graph="files", adjacency=str(tmp_path / "bad.npy")))
     np.savez(tmp_path / "empty.npz")
     with pytest.raises(InputError, match="it is empty"):

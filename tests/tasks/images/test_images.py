@@ -202,6 +202,7 @@ def make(folder: Path) -> Path:
         ({"pixels": np.zeros((5, 4, 4))}, "expected an array `images`, found pixels"),
         ({"images": np.zeros((5, 4))}, "expected images × height × width"),
         ({"images": np.full((5, 4, 4), np.nan)}, "finite numbers"),
+        ({"images": np.full((5, 4, 4), 1e300)}, r"finite numbers, at most 1e\+15"),
         ({"images": np.zeros((1, 4, 4)), "labels": np.zeros(1)}, "one image"),
         ({"images": np.zeros((3, 4, 4)), "labels": [0, 1, np.nan]}, "whole numbers or words"),
         ({"images": np.zeros((3, 4, 4)), "labels": [0, 1, 0.5]}, "whole numbers or words"),

@@ -16,6 +16,7 @@ from placecell.tasks.graph.config import Config
 
 Array = NDArray[np.float64]
 TRIES = 200  # random graphs drawn until one is connected
+LARGEST = 1e15  # of weights and values; models reckon in 32 bits
 DATASET, PEOPLE = "hcp-schaefer100", ("100206", "100307")
 
 
@@ -150,8 +151,8 @@ def _own(config: Config) -> Network:
     n = len(weights)
     if n < 6:
         raise InputError(f"{path}: {n} nodes; at least six are needed.")
-    if not np.isfinite(weights).all():
-        raise InputError(f"{path}: weights must be finite numbers.")
+    if not (np.abs(weights) <= LARGEST).all():
+        raise InputError(f"{path}: weights must be finite numbers, at most {LARGEST:g}.")
     if not np.allclose(weights, weights.T):
         i, j = np.argwhere(~np.isclose(weights, weights.T))[0]
         raise InputError(
@@ -197,7 +198,8 @@ def read_table(path: Path) -> Array:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file (looked for from {Path.cwd()}).") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not a plain array of numbers ({error}).") from None
+        why = "damaged, or Python objects" if "pickle" in str(error) else error
+        raise InputError(f"{path}: not a plain array of numbers ({why}).") from None
 
 
 def _array(path: Path) -> Array:

@@ -20,7 +20,7 @@ from placecell.tasks.fmri.config import Config as BoldConfig
 from placecell.tasks.fmri.task import Fmri
 from placecell.tasks.graph.config import Config
 from placecell.tasks.graph.simulate import simulate
-from placecell.tasks.graph.sources import Array, Network, make_network, read_table
+from placecell.tasks.graph.sources import LARGEST, Array, Network, make_network, read_table
 from placecell.tasks.masked import MaskedValues
 from placecell.tasks.optional import Learned
 
@@ -148,8 +148,8 @@ def _own_values(config: Config, network: Network) -> Array:
             f"{path}: expected a row a sample and {len(network.weights)} columns, one a node; "
             f"found {values.shape}."
         )
-    if not np.isfinite(values).all():
-        raise InputError(f"{path}: values must be finite numbers.")
+    if not (np.abs(values) <= LARGEST).all():
+        raise InputError(f"{path}: values must be finite numbers, at most {LARGEST:g}.")
     if len(values) < 20:
         raise InputError(f"{path}: {len(values)} samples; at least 20 are needed.")
     return values

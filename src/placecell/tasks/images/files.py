@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from placecell.errors import InputError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".pgm", ".ppm")
+LARGEST = 1e15  # value of a pixel; models reckon in 32 bits
 IDX_TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
@@ -99,8 +100,8 @@ def _checked(name: str, pixels: NDArray[Any], labels: NDArray[Any] | None) -> Im
         )
     if len(pixels) < 2:
         raise InputError(f"{name}: one image; at least two are needed.")
-    if pixels.dtype.kind not in "biuf" or not np.isfinite(pixels).all():
-        raise InputError(f"{name}: pixels must be finite numbers.")
+    if pixels.dtype.kind not in "biuf" or not (np.abs(pixels * 1.0) <= LARGEST).all():
+        raise InputError(f"{name}: pixels must be finite numbers, at most {LARGEST:g}.")
     if labels is None:
         return Images(name, pixels.astype(np.float64), None, ())
     if labels.shape != (len(pixels),):
@@ -173,7 +174,8 @@ def _idx(path: Path) -> NDArray[Any]:
         content = path.read_bytes()
         content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read ({error}).") from None
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read ({why}).") from None
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in IDX_TYPES:
         raise InputError(f"{path}: expected an .npz, a folder of images, or an idx file.")
     dims = content[3]
