@@ -113,6 +113,7 @@ def test_the_linear_gaussian_baseline_is_there() -> None:
     blocks = {"graph": "blocks", "nodes": 12, "blocks": 3, "inside": 0.9}
     scores = GraphValues(Config(**SMALL | blocks)).baselines()
     assert scores["linear Gaussian"]["test/mse"] < scores["mean"]["test/mse"]
+    assert "table/path" in scores["correlations of the training data"], "as a table is measured"
 
 
 # ------------------------------------------------------------------ files

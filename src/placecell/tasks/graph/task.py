@@ -22,7 +22,6 @@ from placecell.tasks.graph.config import Config
 from placecell.tasks.graph.simulate import simulate
 from placecell.tasks.graph.sources import LARGEST, Array, Network, make_network, read_table
 from placecell.tasks.masked import MaskedValues
-from placecell.tasks.optional import Learned
 
 HELD_OUT = 0.15  # last share of one's own values to test on, and as much before it to validate
 
@@ -115,24 +114,19 @@ class GraphValues(MaskedValues):
         """Return the name of each node."""
         return list(self.network.names)
 
-    def measure(self, learned: Learned, rng: np.random.Generator) -> dict[str, float]:
-        """Measure, beside modules and correlations, how far the table follows the graph.
+    def _measured(
+        self, of: str, similarity: Array, table: Array, rng: np.random.Generator
+    ) -> dict[str, float]:
+        """As for all masked values, and how far a table follows the graph.
 
         `path` is Spearman's ρ of distances in the table with lengths of shortest paths; `strength`
         the correlation of similarities with the weights of the edges, where these differ.
         """
-        found = super().measure(learned, rng)
-        for of, table in (("table", learned.table), ("untrained", learned.untrained)):
-            if table is not None and np.ptp(table) > 0:
-                found |= self._along_graph(of, table)
-        return found
-
-    def _along_graph(self, of: str, table: Array) -> dict[str, float]:
+        found = super()._measured(of, similarity, table, rng)
         distances, weights = self.network.distances(), self.network.weights
         path = analysis.distance_correlation(table, distances=distances).value
-        found = {f"{of}/path": path}
+        found[f"{of}/path"] = path
         if len(np.unique(weights[weights > 0])) > 1:
-            similarity = analysis.row_similarity(table)
             found[f"{of}/strength"] = analysis.matrix_correlation(similarity, weights)
         return found
 
