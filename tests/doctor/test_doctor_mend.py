@@ -45,6 +45,14 @@ def test_init_reaches_a_share(rho: float) -> None:
     assert placecell.share_of_position(model, IDS)["pos"] == pytest.approx(rho, rel=0.02)
 
 
+def test_init_takes_the_rule_where_nothing_is_said() -> None:
+    model = Scaled()
+    placecell.init_(model, IDS)
+    ruled = model.pos.detach().clone()
+    placecell.init_(model, IDS, rho=0.4)
+    assert torch.allclose(model.pos, ruled)
+
+
 def test_init_draws_from_a_stream_of_its_own() -> None:
     models = [Embedded() for _ in range(3)]
     random = torch.get_rng_state()
@@ -75,8 +83,7 @@ def test_init_refuses_fixed_and_relative_tables() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "both or neither"),
-        ({"sigma": 0.1, "rho": 0.2}, "both or neither"),
+        ({"sigma": 0.1, "rho": 0.2}, "found both"),
         ({"sigma": -1.0}, "sigma: expected"),
         ({"rho": 1.0}, "between 0 and 1"),
     ],

@@ -13,6 +13,7 @@ from placecell.doctor.compare import row_axis
 from placecell.doctor.find import Table, Tables, find_tables, stored_tensors
 from placecell.doctor.guard import unwrap
 from placecell.doctor.measure import as_built
+from placecell.encodings.learnable import AUTO_SHARE
 from placecell.errors import InputError, unknown
 from placecell.seeds import torch_stream
 
@@ -61,10 +62,11 @@ def init_(
     model : torch.nn.Module
     example
         What the model takes: a tensor, a tuple of arguments or a dict of keywords.
-    sigma : float
+    sigma : float, optional
         The standard deviation.
-    rho : float
+    rho : float, optional
         Instead of σ: the share of positions to reach, between 0 and 1 (see `share_of_position`).
+        Without either it is 0.4, the rule of docs/which_sigma.md.
     names : iterable of str, optional
         The tables to set; None takes every absolute table. A fixed or relative one is refused.
     seed : int
@@ -82,8 +84,10 @@ def init_(
     >>> round(change.sigma, 3)
     0.02
     """
-    if (sigma is None) == (rho is None):
-        raise InputError("init_: expected either sigma or rho, found both or neither.")
+    if sigma is not None and rho is not None:
+        raise InputError("init_: expected sigma or rho, found both.")
+    if sigma is None and rho is None:
+        rho = AUTO_SHARE
     if sigma is not None and not 0 <= sigma < float("inf"):
         raise InputError(f"sigma: expected a number from 0 on, found {sigma}.")
     if rho is not None and not 0 < rho < 1:

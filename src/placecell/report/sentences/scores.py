@@ -81,7 +81,7 @@ def _paired(summary: Summary, best: tuple[float, str], last: tuple[float, str]) 
     low, high = gain.interval.low, gain.interval.high
     text = f"σ = {best[0]:g} minus σ = {last[0]:g}, paired by seed: {gain.interval.estimate:+.3f}"
     if math.isfinite(low):
-        clear = "which excludes no difference" if low * high > 0 else "which includes no difference"
+        clear = "without 0" if low * high > 0 else "with 0 in it: there may be no difference"
         return f"{text} (95 % interval {low:+.3f} to {high:+.3f}, {clear}; {gain.seeds} seeds)."
     return f"{text} ({gain.seeds} seeds, too few for an interval)."
 
