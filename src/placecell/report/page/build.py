@@ -13,7 +13,14 @@ from placecell.config.labels import label, varying
 from placecell.errors import InputError
 from placecell.report.page import arrays, kernels, panels, rows, words
 from placecell.report.page.colours import colours
-from placecell.report.page.html import TEMPLATE, embed, plotly_script, script_hash, templates
+from placecell.report.page.html import (
+    TEMPLATE,
+    embed,
+    page_script,
+    plotly_script,
+    script_hash,
+    templates,
+)
 from placecell.report.page.panels import Panel
 from placecell.report.page.plotly import plotly_figure
 from placecell.report.page.training import training_panel
@@ -243,7 +250,7 @@ def build_page(
         "grids": {grid["id"]: {"columns": grid["columns"]} for grid in grids} | text.columns(),
     }
     data = files.finite({name: value or None for name, value in data.items()})
-    script = (TEMPLATE / "page.js").read_text()
+    script = page_script()
     policy = (
         f"default-src 'none'; script-src {script_hash(plotly)} {script_hash(script)}; style-src "
         f"'unsafe-inline'; "

@@ -11,6 +11,8 @@ from typing import Any
 from placecell.errors import InputError
 
 TEMPLATE = Path(__file__).parent / "template"
+# The parts of the page's script: one function, which the first opens and the last closes.
+SCRIPTS = ("basics", "figures", "tables", "controls", "start")
 
 
 def embed(data: Any) -> str:
@@ -23,6 +25,11 @@ def embed(data: Any) -> str:
 def script_hash(script: str) -> str:
     """Return the hash by which a page's policy allows one script."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def page_script() -> str:
+    """Return the page's own script."""
+    return "".join((TEMPLATE / "script" / f"{part}.js").read_text("utf-8") for part in SCRIPTS)
 
 
 def plotly_script() -> str:
