@@ -87,10 +87,13 @@ def test_on_paper_every_figure_is_there_in_light_colours(tab: New, page_file: Pa
         name = page.locator(f"#tables-{side}-name")
         assert name.is_visible()
         assert name.inner_text() == f"{chosen}, seed 0"
+    assert page.locator("#repeat details:not([open])").count() == 0
+    assert not page.locator("details.settings").is_visible(), "the same settings are at the end"
     assert page.locator("#tables h3").is_visible()
     assert page.locator("#tables h3").inner_text() == "the ideal"
     page.emulate_media(media="screen")
     assert not page.locator("#tables-a-name").is_visible()
+    assert page.locator("main details[open]").count() == 0
     one.until(f"document.getElementById('tables-a-plot').layout?.font.color === '{dark}'")
     assert one.errors == []
 

@@ -90,10 +90,14 @@
     if (next) redraw();
   }
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  // on paper every figure is there, in the colours and width of the paper: drawn anew, since a resize would come too late
+  // on paper runs and settings are unfolded, and every figure is there, in the colours and width of the paper: drawn anew, since a resize would come too late
   function paper(on) {
     if (document.body.classList.contains("paper") === on) return;
     document.body.classList.toggle("paper", on);
+    document.querySelectorAll(on ? "#runs details:not([open]), #repeat details:not([open])" : "details[data-folded]").forEach((part) => {
+      part.open = on;
+      part.toggleAttribute("data-folded", on);
+    });
     document.querySelectorAll(".plot.js-plotly-plot").forEach((plot) => Plotly.purge(plot));
     document.querySelectorAll("figure[data-kind]").forEach(draw);
   }
