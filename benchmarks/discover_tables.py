@@ -247,7 +247,7 @@ def hcp(rng: np.random.Generator, person: str = "100206") -> Known:
     from placecell.tasks.fmri.fetch import folder_of
 
     folder = folder_of("hcp-schaefer100")
-    runs = [np.load(path)["arr_0"].T for path in sorted(folder.glob(f"{person}_*.npz"))]
+    runs = [np.load(path)["arr_0"].T for path in sorted(folder.glob(f"{person}_REST*.npz"))]
     runs = [(run - run.mean(0)) / run.std(0) for run in runs]
     networks = np.loadtxt(folder / "ctx_parc-schaefer-100_desc-yeo7.txt").astype(int)
     blocks = [np.arange(len(run)) // 100 + 100 * i for i, run in enumerate(runs)]

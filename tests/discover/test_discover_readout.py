@@ -11,7 +11,7 @@ from sklearn.metrics import mutual_info_score
 
 from placecell.discover import layout
 from placecell.discover.candidates import consensus, pairwise_readouts, single_readouts
-from placecell.discover.choice import informativeness, score_readouts
+from placecell.discover.choice import Told, informativeness, score_readouts
 from placecell.discover.columns import learn_coding
 from placecell.discover.evidence import gain_test, split_rows
 from placecell.discover.network import Rows, Training, draw_hidden, gains, train
@@ -111,11 +111,28 @@ def test_products_are_told_too() -> None:
 
 
 def test_choice_weighs_what_is_told_and_agreement() -> None:
-    same = score_readouts({"a": 1.0, "b": 0.99}, {"a": 0.5, "b": 0.9})
+    same = score_readouts([Told({"a": 1.0, "b": 0.99}, 10_000)], {"a": 0.5, "b": 0.9})
     assert same["b"] > same["a"]
-    tells = score_readouts({"a": 1.0, "b": 0.5}, {"a": 0.5, "b": 0.9})
+    tells = score_readouts([Told({"a": 1.0, "b": 0.5}, 10_000)], {"a": 0.5, "b": 0.9})
     assert tells["a"] > tells["b"]
-    assert score_readouts({"a": -0.1}, {"a": 0.3}) == {"a": 0.3}
+    assert score_readouts([Told({"a": -0.1}, 100)], {"a": 0.3}) == {"a": 0.3}
+
+
+def test_what_few_values_say_is_doubted() -> None:
+    """Of few values what is told is mostly chance, and agreement decides."""
+    agreement = {"a": 0.2, "b": 0.4}
+    few, many = (
+        score_readouts([Told({"a": 0.03, "b": 0.01}, values)], agreement)
+        for values in (400, 1_000_000)
+    )
+    assert few["b"] > few["a"]
+    assert many["a"] > many["b"]
+
+
+def test_a_loss_counts_where_much_is_told() -> None:
+    """0.5 of 5 nats is a small share, and half a nat a value all the same."""
+    score = score_readouts([Told({"a": 5.0, "b": 4.5}, 10_000)], {"a": 0.6, "b": 0.9})
+    assert score["a"] > score["b"]
 
 
 def grid_similarity(side: int) -> tuple[np.ndarray, np.ndarray]:

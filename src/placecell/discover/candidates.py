@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ from placecell.seeds import torch_stream
 Array = NDArray[np.float64]
 NET_READOUTS = ("ablation", "signed ablation")
 JOINED = ("partial correlation", "mutual information", "ablation")  # in the consensus
+SPLITS, FEW_SPLITS = 6, 2  # of the rows into halves, by which agreement is measured
+MANY = 160  # columns from which there are few splits, since each takes long
 
 
 def pairwise_readouts(data: Prepared, coded: Coded) -> dict[str, Array]:
@@ -96,7 +98,8 @@ class Candidates:
         Each read-out of the training rows.
     agreement : dict
         Share of each column's three nearest on which two maps by a read-out agree (n,), one of
-        each half of the rows.
+        each half of the rows; the mean over several ways to halve them. That of a network is at
+        most that of the pairwise read-out that agrees most.
     """
 
     on_train: dict[str, Array]
@@ -130,20 +133,35 @@ class Candidates:
         -------
         Candidates
         """
-        halves = [pairwise_readouts(half, Coded.learn(half)) for half in data.halves(seed)]
         of_net: list[tuple[Array, Array] | None] = [None, None, None]
         if net is not None:
             order = torch_stream(seed, "halves of rows")
             parts = torch.randperm(len(rows), generator=order).chunk(2)
             one, two = (ablation(net, rows.take(part), seed + k) for k, part in enumerate(parts))
             of_net = [((one[0] + two[0]) / 2, (one[1] + two[1]) / 2), one, two]
-        whole, *both = map(single_readouts, (pairwise_readouts(train, coded), *halves), of_net)
-        first, second = both
-        agreement = {name: neighbour_agreement(first[name], second[name]) for name in whole}
+        pairwise = pairwise_readouts(train, coded)
+        whole = single_readouts(pairwise, of_net[0])
+        splits = SPLITS if data.x.shape[1] <= MANY else FEW_SPLITS
+        pairs = [
+            [
+                single_readouts(pairwise_readouts(half, Coded.learn(half)), of_half)
+                for half, of_half in zip(data.halves(seed + k), of_net[1:], strict=True)
+            ]
+            for k in range(splits)
+        ]
+        agreement = {
+            name: _mean_agreement([(one[name], two[name]) for one, two in pairs]) for name in whole
+        }
         trust = {name: float(each.mean()) for name, each in agreement.items()}
-        agreement["consensus"] = neighbour_agreement(
-            consensus(first, trust), consensus(second, trust)
+        agreement["consensus"] = _mean_agreement(
+            [(consensus(one, trust), consensus(two, trust)) for one, two in pairs]
         )
+        if net is not None:  # one network read twice agrees with itself more than two would
+            most = max(agreement[name].mean() for name in pairwise)
+            for name in (*NET_READOUTS, "consensus"):
+                agreement[name] = agreement[name] * min(
+                    1.0, most / agreement[name].mean().clip(1e-9)
+                )
         return cls({**whole, "consensus": consensus(whole, trust)}, agreement)
 
     def read_again(
@@ -154,3 +172,9 @@ class Candidates:
         if name != "consensus":
             return readouts[name]
         return consensus(readouts, {k: float(each.mean()) for k, each in self.agreement.items()})
+
+
+def _mean_agreement(pairs: Sequence[tuple[Array, Array]]) -> Array:
+    """Mean of `neighbour_agreement` (n,) over pairs of similarities."""
+    mean: Array = np.mean([neighbour_agreement(one, two) for one, two in pairs], axis=0)
+    return mean

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,6 +22,7 @@ RIDGE = 0.003  # a row's share of the penalty
 ALIKE = 15  # rows that are averaged
 MOST_RIDGE = 200  # columns that are predicted by regression
 NET_ROWS = 48  # on which the network is asked
+DOUBT = 2.0  # of what is told, times the root of the number of values that it is measured on
 MOST_TRAIN, MOST_VALID, MOST_COLUMNS = 1200, 300, 32  # for the averages, which take time
 
 
@@ -139,9 +142,29 @@ def told_by_network(similarity: Array, net: Net, rows: Rows) -> float:
     return float(np.mean(told))
 
 
-def score_readouts(
-    told: dict[str, float], agreement: dict[str, float], by_network: dict[str, float] | None = None
-) -> dict[str, float]:
+@dataclass(frozen=True)
+class Told:
+    """What nearest columns tell, in one way of measuring it.
+
+    Attributes
+    ----------
+    nats : dict
+        What is told, by read-out (see `informativeness` and `told_by_network`).
+    values : int
+        The number of values on which it was measured.
+    """
+
+    nats: dict[str, float]
+    values: int
+
+    def share_and_loss(self, name: str) -> tuple[float, float]:
+        """What is told as a share of the most that any read-out tells, and how much less it is."""
+        most, value = max(*self.nats.values(), 0.0), max(self.nats[name], 0.0)
+        doubt = DOUBT / math.sqrt(self.values)  # of few values shares are nearly equal
+        return (value + doubt) / (most + doubt), most - value
+
+
+def score_readouts(kinds: Sequence[Told], agreement: Mapping[str, float]) -> dict[str, float]:
     """Score read-outs by what nearest columns tell and by how far two maps agree.
 
     Telling much is what makes columns neighbours, but where columns say nearly the same, many
@@ -150,23 +173,19 @@ def score_readouts(
 
     Parameters
     ----------
-    told : dict
-        What nearest columns tell, by read-out (see `informativeness`).
-    agreement : dict
+    kinds : sequence of Told
+        What is told a regression, and, if there is one, a network.
+    agreement : mapping
         Share of nearest columns on which two maps agree, by read-out.
-    by_network : dict, optional
-        What they tell the network (see `told_by_network`).
 
     Returns
     -------
     dict
-        t³ × agreement, with t what is told as a share of the largest, the mean of both kinds.
+        t⁴ × exp(−lost) × agreement: t is what is told as a share of the largest, and lost is how
+        many nats less it is; both are means over the kinds.
     """
-    kinds = [_shares(told)] + ([_shares(by_network)] if by_network else [])
-    share = {name: float(np.mean([kind[name] for kind in kinds])) for name in told}
-    return {name: share[name] ** 3 * agreement[name] for name in told}
-
-
-def _shares(told: dict[str, float]) -> dict[str, float]:
-    most = max(told.values())
-    return {name: max(value, 0.0) / most if most > 0 else 1.0 for name, value in told.items()}
+    scores = {}
+    for name, agreed in agreement.items():
+        share, lost = np.mean([kind.share_and_loss(name) for kind in kinds], axis=0)
+        scores[name] = float(share**4 * np.exp(-lost) * agreed)
+    return scores

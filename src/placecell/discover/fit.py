@@ -11,7 +11,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from placecell.discover.candidates import NET_READOUTS, Candidates, pairwise_readouts
-from placecell.discover.choice import informativeness, score_readouts, told_by_network
+from placecell.discover.choice import (
+    MOST_COLUMNS,
+    NET_ROWS,
+    Told,
+    informativeness,
+    score_readouts,
+    told_by_network,
+)
 from placecell.discover.columns import IntArray
 from placecell.discover.evidence import Evidence, Split, gain_test
 from placecell.discover.layout import neighbour_agreement
@@ -22,6 +29,7 @@ from placecell.discover.readout import ablation, mutual_information
 Array = NDArray[np.float64]
 FEW_ROWS = 100  # below, no network is trained: it would only learn the rows by heart
 FOLDS = 5  # of a table of few rows, for its test
+ENOUGH_ROWS = 2000  # training rows from which networks are not trained again on all rows
 WIDE = 160  # columns above which the network sees a part of them
 PART = 96  # columns of that part
 Job = tuple[Net, Rows, Rows | None, Training, int]
@@ -36,6 +44,7 @@ class Settings:
     seed: int
     n_jobs: int = 1
     readout: str = "auto"
+    alpha: float = 0.05
     tell: Callable[[str], None] = field(default=lambda text: None)
 
 
@@ -124,7 +133,8 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
     fitted.partial = any(one.partial for one in trained.values())
     fitted.notes = _notes(data, len(part))
     settings.tell("comparing read-outs")
-    net = nets[best] if whole and trained[best].best_step > 0 else None
+    useful = whole and trained[best].best_step > 0 and evidence.p_value <= settings.alpha
+    net = nets[best] if useful else None  # where nothing is found, nothing is read from a network
     candidates = Candidates.read(data, train_data, coded, net, rows["train"], settings.seed)
     scores = [coded.coding.encode(one.x)[1] for one in (train_data, valid_data)]
     by_network = {}
@@ -133,11 +143,19 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
         fitted.agreement[name] = float(candidates.agreement[name].mean())
         if net is not None:
             by_network[name] = told_by_network(similarity, net, rows["valid"])
-    fitted.score = score_readouts(fitted.told, fitted.agreement, by_network)
+    kinds = [Told(fitted.told, valid_data.x.size)]
+    if by_network:
+        kinds.append(Told(by_network, min(len(rows["valid"]), NET_ROWS) * MOST_COLUMNS))
+    fitted.score = score_readouts(kinds, fitted.agreement)
     fitted.readout = max(fitted.score, key=lambda name: fitted.score[name])
     if settings.readout in fitted.score:
         fitted.readout = settings.readout
-    _read_all_rows(fitted, data, best if net is not None else None, candidates, settings)
+    elif settings.readout != "auto":
+        fitted.notes.append(
+            f"{settings.readout} needs a network that learned something: {fitted.readout} instead."
+        )
+    reader = best if net is not None else None
+    _read_all_rows(fitted, data, len(train_data.x), reader, candidates, settings)
     return fitted
 
 
@@ -256,7 +274,12 @@ def _train_one(
 
 
 def _read_all_rows(
-    fitted: Fitted, data: Prepared, best: str | None, candidates: Candidates, settings: Settings
+    fitted: Fitted,
+    data: Prepared,
+    n_train: int,
+    best: str | None,
+    candidates: Candidates,
+    settings: Settings,
 ) -> None:
     """Read the similarities once more, by the chosen read-out, from all rows.
 
@@ -268,12 +291,16 @@ def _read_all_rows(
     pairwise = pairwise_readouts(data, everything)
     of_net = name in (*NET_READOUTS, "consensus") and best is not None
     fitted.stability = candidates.agreement[name]
-    if not of_net or best is None or fitted.partial:
-        known = candidates.on_train[name]
-        fitted.similarity = known if of_net else candidates.read_again(name, pairwise, None)
+    if not of_net or best is None:
+        fitted.similarity = candidates.read_again(name, pairwise, None)
+        return
+    fitted.similarity = candidates.on_train[name]
+    if fitted.partial or n_train >= ENOUGH_ROWS:
         return
     rows = everything.rows(data, settings.device)
-    training = replace(settings.training, steps=fitted.trained[best].best_step)
+    # as many passes over these more rows as were best over the training rows
+    steps = round(fitted.trained[best].best_step * len(data.x) / n_train)
+    training = replace(settings.training, steps=min(steps, settings.training.steps))
     settings.tell("training on all rows")
     jobs: list[Job] = [
         (everything.net(best == "based", seed, settings.device), rows, None, training, seed)
@@ -281,7 +308,6 @@ def _read_all_rows(
     ]
     done = train_several(jobs, settings.n_jobs)
     fitted.partial = any(how.partial for _, how in done)
-    fitted.similarity = candidates.on_train[name]
     if not fitted.partial:
         one, two = (
             candidates.read_again(name, pairwise, ablation(net, rows, settings.seed))

@@ -15,7 +15,7 @@ IntArray = NDArray[np.int64]
 LEAST = 1e-3  # of the largest similarity: a length is at most 1000 times the shortest
 JOINED = 4  # nearest columns that a column is joined to
 MOST_DIMENSIONS = 5
-MANY = 150  # columns
+MODULE_NEAREST = 10  # columns that a column hangs together with
 ROUNDS = 300  # of stress majorisation, at most
 
 
@@ -184,8 +184,8 @@ def find_modules(similarity: Array, rng: np.random.Generator) -> IntArray:
     Parameters
     ----------
     similarity : array of shape (n, n)
-        Symmetric; larger is nearer. Of many columns only the nearest ten of each count, since
-        the method takes long with all pairs.
+        Symmetric; larger is nearer. Only the nearest ten of each column count (a quarter, of few
+        columns): with all pairs, the many weak ones outweigh the strong and modules run together.
     rng : numpy.random.Generator
 
     Returns
@@ -194,11 +194,10 @@ def find_modules(similarity: Array, rng: np.random.Generator) -> IntArray:
         Modules, numbered from the largest.
     """
     s = balanced(similarity)
-    if len(s) > MANY:
-        kept = np.zeros(s.shape, dtype=bool)
-        kept[np.arange(len(s))[:, None], nearest(s, 10)] = True
-        s = np.where(kept | kept.T, s, 0.0)
-    return louvain(s, rng)
+    kept = np.zeros(s.shape, dtype=bool)
+    count = min(MODULE_NEAREST, max(3, len(s) // 4))
+    kept[np.arange(len(s))[:, None], nearest(s, count)] = True
+    return louvain(np.where(kept | kept.T, s, 0.0), rng)
 
 
 def matrix_order(similarity: Array, labels: IntArray) -> IntArray:

@@ -324,7 +324,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         training = replace(training, on_step=self._on_step)
         jobs = joblib.effective_n_jobs(self.n_jobs) if self.n_jobs is not None else 1
         device = pick_device(self.device)
-        return Settings(training, device, seed, jobs, self.readout, self._say)
+        return Settings(training, device, seed, jobs, self.readout, self.alpha, self._say)
 
     def _say(self, text: str) -> None:
         if self.verbose:

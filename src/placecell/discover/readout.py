@@ -9,17 +9,18 @@ from torch import Tensor
 
 from placecell.discover.columns import N_BINS, IntArray
 from placecell.discover.copula import Copula
-from placecell.discover.network import Hidden, Net, Rows
+from placecell.discover.network import Hidden, Net, Rows, draw_hidden
 from placecell.encodings.positions import Positions
 from placecell.seeds import torch_stream
 
 Array = NDArray[np.float64]
-TOKENS = 1.25e6  # that one read-out by ablation may cost
+TOKENS = 2.5e6  # that one read-out by ablation may cost
+AT_ONCE = 32768  # of these
 
 
 @torch.no_grad()
 def ablation(
-    net: Net, rows: Rows, seed: int, share: float = 0.1, samples: int | None = None
+    net: Net, rows: Rows, seed: int, share: float = 0.2, samples: int | None = None
 ) -> tuple[Array, Array]:
     """Hide one more column and see how far the prediction of the others moves.
 
@@ -48,51 +49,55 @@ def ablation(
     """
     n = rows.bins.shape[1]
     count = max(1, round(share * n))
-    samples = int(np.clip(TOKENS / n**2, 128, 500)) if samples is None else samples
+    samples = int(np.clip(TOKENS / n**2, 128, 1500)) if samples is None else samples
     generator = torch_stream(seed, "ablation")
     positions = Positions.sequence(n)
     middle = torch.linspace(-1.4, 1.4, N_BINS)  # about the normal score of each of eight bins
     total = {name: torch.zeros(n, n) for name in ("count", "moved", "cross", "value", "shift")}
     chosen = torch.randperm(len(rows), generator=generator)
     chosen = chosen.repeat(-(-samples // len(rows)))[:samples]
-    for row in chosen.tolist():
-        known = torch.nonzero(rows.bins[row] >= 0)[:, 0]
-        missing = torch.nonzero(rows.bins[row] < 0)[:, 0]
-        if len(known) < 3:
+    for part in chosen.split(max(1, AT_ONCE // n**2)):
+        batch = rows.take(part)
+        batch = batch.take((batch.bins >= 0).sum(1) >= 3)
+        if not len(batch):
             continue
-        order = known[torch.randperm(len(known), generator=generator)]
-        asked, seen = order[:count], order[count:]
-        first = torch.cat([asked, missing])
-        before = _predict(net, rows, row, first[None], positions)[0, : len(asked)]
-        hidden = torch.cat([first.expand(len(seen), -1), seen[:, None]], 1)
-        after = torch.cat(
-            [
-                _predict(net, rows, row, part, positions)[:, : len(asked)]
-                for part in hidden.split(max(1, 32768 // n))
-            ]
-        )  # s m bins
+        first = draw_hidden(batch.bins, count, generator)
+        before = net(batch, first, positions)[:, None]  # b 1 m bins
+        after, visible = _hide_each(net, batch, first, positions)  # b n m bins, b n
         moved = (before.exp() * (before - after)).sum(-1)
         shift = ((before.exp() - after.exp()) * middle).sum(-1)
-        value = rows.scores[row, seen][:, None].expand_as(shift)
-        at = (seen[:, None], asked[None])
-        total["count"][at] += 1
-        total["moved"][at] += moved
-        total["cross"][at] += value * shift
-        total["value"][at] += value**2
-        total["shift"][at] += shift**2
+        value = batch.scores[:, :, None].expand_as(shift)
+        used = (visible[:, :, None] & first.scored[:, None]).float()
+        pair = torch.arange(n)[:, None] * n + first.index[:, None]  # b n m
+        for name, each in (
+            ("count", torch.ones_like(moved)),
+            ("moved", moved),
+            ("cross", value * shift),
+            ("value", value**2),
+            ("shift", shift**2),
+        ):
+            total[name].view(-1).index_add_(0, pair.reshape(-1), (used * each).reshape(-1))
     moved = (total["moved"] / total["count"].clamp(min=1)).clamp(min=0)
     along = total["cross"] / (total["value"] * total["shift"]).sqrt().clamp(min=1e-12)
     return _symmetric(moved), _symmetric(moved * along)
 
 
-def _predict(net: Net, rows: Rows, row: int, hidden: Tensor, positions: Positions) -> Tensor:
-    """Predictions (k m bins) of one row under k sets of hidden columns (k m)."""
-    k = len(hidden)
-    same = Rows(
-        rows.bins[row].expand(k, -1), rows.scores[row].expand(k, -1), rows.weight[row].expand(k)
-    )
-    every = torch.ones_like(hidden, dtype=torch.bool)
-    return net(same, Hidden(hidden, every, every), positions)
+def _hide_each(net: Net, rows: Rows, first: Hidden, positions: Positions) -> tuple[Tensor, Tensor]:
+    """Predictions (b n m bins) with each column hidden as well, and which were visible (b n)."""
+    b, n = rows.bins.shape
+    visible = torch.ones(b, n, dtype=torch.bool, device=rows.bins.device)
+    visible.scatter_(1, torch.where(first.real, first.index, first.index[:, :1]), False)
+    which = torch.arange(n, device=rows.bins.device).expand(b, n)
+
+    def each(values: Tensor, last: Tensor) -> Tensor:
+        wide = values[:, None].expand(b, n, values.shape[1])
+        return torch.cat([wide, last[:, :, None]], 2).flatten(0, 1)
+
+    real = each(first.real, visible)
+    hidden = Hidden(each(first.index, which), real, real)
+    repeated = rows.take(torch.arange(b, device=rows.bins.device).repeat_interleave(n))
+    said = net(repeated, hidden, positions)[:, : first.index.shape[1]]
+    return said.unflatten(0, (b, n)), visible
 
 
 def _symmetric(matrix: Tensor) -> Array:
@@ -128,14 +133,16 @@ def mutual_information(bins: IntArray) -> Array:
     """Mutual information (n, n) of binned columns (rows, n) in nats, less its bias by chance."""
     rows, n = bins.shape
     one_hot = (bins[:, :, None] == np.arange(N_BINS)).reshape(rows, -1).astype(np.float32)
-    joint = (one_hot.T @ one_hot).astype(float).reshape(n, N_BINS, n, N_BINS)
-    total = joint.sum((1, 3)).clip(1)
     information = np.empty((n, n))
-    for i in range(n):  # a column at a time: all at once would not fit for a thousand columns
-        p = joint[i] / total[i][None, :, None]  # bins n bins
-        product = p.sum(2, keepdims=True) * p.sum(0, keepdims=True)
-        terms = p * np.log(np.where(p > 0, p, 1.0) / np.where(p > 0, product, 1.0))
-        used = ((p.sum(2) > 0).sum(0) - 1) * ((p.sum(0) > 0).sum(1) - 1)
-        information[i] = terms.sum((0, 2)) - used / (2 * total[i])
+    for some in np.split(np.arange(n), range(16, n, 16)):  # all at once would take n² · 64 numbers
+        own = one_hot[:, some[0] * N_BINS : (some[-1] + 1) * N_BINS]
+        together = (own.T @ one_hot).astype(float).reshape(len(some), N_BINS, n, N_BINS)
+        for i, joint in zip(some, together, strict=True):
+            total = joint.sum((0, 2)).clip(1)
+            p = joint / total[None, :, None]  # bins n bins
+            product = p.sum(2, keepdims=True) * p.sum(0, keepdims=True)
+            terms = p * np.log(np.where(p > 0, p, 1.0) / np.where(p > 0, product, 1.0))
+            used = ((p.sum(2) > 0).sum(0) - 1) * ((p.sum(0) > 0).sum(1) - 1)
+            information[i] = terms.sum((0, 2)) - used / (2 * total)
     np.fill_diagonal(information, 0.0)
     return ((information + information.T) / 2).clip(0)
