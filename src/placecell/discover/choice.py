@@ -152,10 +152,13 @@ class Told:
         What is told, by read-out (see `informativeness` and `told_by_network`).
     values : int
         The number of values on which it was measured.
+    weight : float
+        How much this way counts.
     """
 
     nats: dict[str, float]
     values: int
+    weight: float = 1.0
 
     def share_and_loss(self, name: str) -> tuple[float, float]:
         """What is told as a share of the most that any read-out tells, and how much less it is."""
@@ -182,10 +185,11 @@ def score_readouts(kinds: Sequence[Told], agreement: Mapping[str, float]) -> dic
     -------
     dict
         t⁴ × exp(−lost) × agreement: t is what is told as a share of the largest, and lost is how
-        many nats less it is; both are means over the kinds.
+        many nats less it is; both are means over the kinds, by their weights.
     """
-    scores = {}
+    scores, weights = {}, [kind.weight for kind in kinds]
     for name, agreed in agreement.items():
-        share, lost = np.mean([kind.share_and_loss(name) for kind in kinds], axis=0)
+        beside = [kind.share_and_loss(name) for kind in kinds]
+        share, lost = np.average(beside, axis=0, weights=weights)
         scores[name] = float(share**4 * np.exp(-lost) * agreed)
     return scores

@@ -28,6 +28,7 @@ from placecell.discover.readout import ablation, mutual_information
 
 Array = NDArray[np.float64]
 FEW_ROWS = 100  # below, no network is trained: it would only learn the rows by heart
+NET_WEIGHT = 0.5  # of what nearest columns tell a network, beside what they tell a regression
 FOLDS = 5  # of a table of few rows, for its test
 ENOUGH_ROWS = 2000  # training rows from which networks are not trained again on all rows
 WIDE = 160  # columns above which the network sees a part of them
@@ -144,8 +145,9 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
         if net is not None:
             by_network[name] = told_by_network(similarity, net, rows["valid"])
     kinds = [Told(fitted.told, valid_data.x.size)]
-    if by_network:
-        kinds.append(Told(by_network, min(len(rows["valid"]), NET_ROWS) * MOST_COLUMNS))
+    if by_network:  # it knows best what its own read-outs tell, so it counts for less
+        asked = min(len(rows["valid"]), NET_ROWS) * MOST_COLUMNS
+        kinds.append(Told(by_network, asked, NET_WEIGHT))
     fitted.score = score_readouts(kinds, fitted.agreement)
     fitted.readout = max(fitted.score, key=lambda name: fitted.score[name])
     if settings.readout in fitted.score:
