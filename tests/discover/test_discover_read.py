@@ -80,7 +80,7 @@ def test_a_large_file_is_read_in_steps(tmp_path: Path, monkeypatch: pytest.Monke
     frame(1000).to_csv(path, index=False)
     read = read_table(path)
     assert 50 <= len(read.frame) <= 150
-    assert "every" in read.notes[0]
+    assert "one row in" in read.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,25 @@ def test_time_sorts_rows_and_makes_blocks() -> None:
     assert len(set(found.groups)) == 20
 
 
+def test_blocks_of_time_are_longer_where_rows_hang_together() -> None:
+    noise = np.random.default_rng(0).normal(size=(400, 4))
+    slow = noise.copy()
+    for t in range(1, 400):
+        slow[t] = 0.9 * slow[t - 1] + noise[t]
+    blocks = [
+        len(
+            set(
+                find_variables(
+                    pd.DataFrame(x, columns=list("abcd")).assign(t=range(400)), "t"
+                ).groups
+            )
+        )
+        for x in (noise, slow)
+    ]
+    assert blocks[0] == 40
+    assert blocks[1] < 30
+
+
 def test_groups_are_no_variable() -> None:
     given = frame(60)
     given["person"] = np.arange(60) // 6
@@ -219,3 +238,27 @@ def test_numbers_as_people_write_them_are_numbers() -> None:
     assert found.frame["grouped"].iloc[1] == 1037.0
     assert found.frame["share"].iloc[3] == 1.5
     assert found.frame["price"].iloc[2] == 2.5
+
+
+def test_rows_with_too_many_cells_are_left_out_and_said(tmp_path: Path) -> None:
+    lines = frame().to_csv(index=False).splitlines()
+    lines[7] += ",9,9"
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines))
+    read = read_table(path)
+    assert len(read.frame) == 39
+    assert any("more cells" in note for note in read.notes)
+
+
+def test_remarks_before_the_table_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("# made by a machine\n# in metres\n" + frame().to_csv(index=False))
+    read = read_table(path)
+    assert list(read.frame.columns) == ["a", "b", "c", "d"]
+    assert any("2 lines of remarks" in note for note in read.notes)
+
+
+def test_names_may_begin_with_a_sharp(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("#" + frame().to_csv(index=False))
+    assert list(read_table(path).frame.columns) == ["#a", "b", "c", "d"]

@@ -13,6 +13,7 @@ from placecell.discover.columns import rank_categories
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 MANY_CATEGORIES = 30
+TOGETHER = 20  # rows in which two columns are known, for them to be compared
 NEARLY = 0.9999  # correlation of columns that are nearly equal
 
 
@@ -105,7 +106,9 @@ def _nearly_equal(x: Array, kept: IntArray, names: Sequence[str]) -> list[str]:
 
     if len(kept) < 2 or len(kept) > 2000:
         return []
-    one, two = np.nonzero(np.triu(correlation(x) > NEARLY, 1))
+    here = np.isfinite(x).astype(float)
+    both = here.T @ here >= TOGETHER
+    one, two = np.nonzero(np.triu((correlation(x) > NEARLY) & both, 1))
     if not len(one):
         return []
     pairs = [f"{names[kept[a]]} and {names[kept[b]]}" for a, b in zip(one, two, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,8 @@ from placecell.errors import InputError, unknown
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CELLS = 2 * 10**7  # more are not read: rows are then taken evenly from the whole file
+MOST_CELLS = 10**7  # more are not read: rows are then taken evenly from the whole file
+MOST_ROWS = 10**5  # nor more rows: they would tell little more
 TEXT = (".csv", ".tsv", ".txt", ".tab")
 KNOWN = "csv, tsv, parquet, feather, npy, npz, mat or xlsx"
 MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "?", "-", ".", "#N/A"]
@@ -95,7 +96,9 @@ def read_text(path: Path) -> Read:
         head = [line for line in (file.readline() for _ in range(200)) if line.strip()]
     if not head:
         raise InputError(f"{path}: an empty file; expected a table with names in its first row.")
-    separator = _separator(head)
+    separator = _separator([line for line in head if not line.startswith("#")] or head)
+    remarks = _remarks(head, separator)
+    head = head[remarks:]
     decimal = _decimal(head, separator)
     step = _step(path, head)
     named = _has_names(head, separator, decimal)
@@ -108,16 +111,15 @@ def read_text(path: Path) -> Read:
         "header": 0 if named else None,
         "skipinitialspace": True,
         "low_memory": False,
+        "skiprows": remarks,
     }
+    notes = [f"{remarks} lines of remarks before the table were skipped."] if remarks else []
     try:
-        if step > 1:
-            parts = [
-                part[part.index % step == 0]
-                for part in pd.read_csv(path, chunksize=200_000, **options)
-            ]
-            frame = pd.concat(parts)
-        else:
-            frame = pd.read_csv(path, **options)
+        try:
+            frame = _frame(path, step, options)
+        except pd.errors.ParserError:  # rows with more cells than there are columns
+            frame = _frame(path, step, options | {"on_bad_lines": "skip"})
+            notes.append("rows with more cells than there are columns were left out.")
     except (ValueError, csv.Error, pd.errors.ParserError) as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"{path}: cannot be read as a table ({first}).") from None
@@ -126,15 +128,34 @@ def read_text(path: Path) -> Read:
     frame = frame.reset_index(drop=True)
     if not named:
         frame.columns = pd.Index([f"column_{i + 1}" for i in range(frame.shape[1])])
-    notes = []
     if separator != "," or decimal != "." or encoding not in ("utf-8", "utf-8-sig"):
         shown = {"\t": "tab", " ": "space"}.get(separator, separator)
         notes.append(f"read with separator {shown!r}, decimal {decimal!r}, encoding {encoding}.")
     if not named:
         notes.append("the first row holds numbers: columns were named column_1, column_2, …")
     if step > 1:
-        notes.append(f"a large file: every {step}th row was read, {len(frame)} rows.")
+        notes.append(f"a large file: one row in {step} was read, {len(frame)} rows.")
     return Read(frame, notes)
+
+
+def _frame(path: Path, step: int, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Every `step`th row of a file of text, read in pieces if that is not every one."""
+    import pandas as pd
+
+    if step == 1:
+        return pd.read_csv(path, **options)
+    pieces = pd.read_csv(path, chunksize=200_000, **options)
+    return pd.concat([piece[piece.index % step == 0] for piece in pieces])
+
+
+def _remarks(head: Sequence[str], separator: str) -> int:
+    """How many lines before the table begin with # and have not as many cells as its rows."""
+    counts = [len(_cells(line.strip("\r\n"), separator)) for line in head]
+    usual = max(set(counts), key=counts.count)
+    for place, (line, count) in enumerate(zip(head, counts, strict=True)):
+        if not line.startswith("#") or count == usual:
+            return place
+    return 0
 
 
 def name_columns(frame: pd.DataFrame) -> list[str]:
@@ -249,7 +270,7 @@ def _step(path: Path, head: Sequence[str]) -> int:
     width = len(head[-1])
     rows = path.stat().st_size / max(1, width)
     cells = max(1, max(head[-1].count(s) for s in ",;\t| ") + 1)
-    return max(1, int(np.ceil(rows * cells / MOST_CELLS)))
+    return max(1, int(np.ceil(rows * cells / MOST_CELLS)), int(np.ceil(rows / MOST_ROWS)))
 
 
 def _with_pandas(path: Path, kind: str) -> Read:
@@ -264,12 +285,17 @@ def _with_pandas(path: Path, kind: str) -> Read:
     except Exception as error:  # every reader fails in its own way
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path}: cannot be read ({first}).") from None
-    rows = max(1, MOST_CELLS // max(1, frame.shape[1]))
-    if len(frame) > rows:
-        step = -(-len(frame) // rows)
-        note = f"a large file: every {step}th row was used, of {len(frame)}."
-        return Read(frame.iloc[::step].reset_index(drop=True), [note])
-    return Read(frame.reset_index(drop=True))
+    return _thinned(frame, [])
+
+
+def _thinned(frame: pd.DataFrame, notes: list[str]) -> Read:
+    """As many rows, evenly over the table, as are of use."""
+    rows = min(MOST_ROWS, max(1, MOST_CELLS // max(1, frame.shape[1])))
+    step = -(-len(frame) // rows)
+    if step > 1:
+        notes.append(f"a large file: one row in {step} was used, of {len(frame)}.")
+        frame = frame.iloc[::step]
+    return Read(frame.reset_index(drop=True), notes)
 
 
 def _matrix(path: Path, kind: str) -> Read:
@@ -291,4 +317,4 @@ def _matrix(path: Path, kind: str) -> Read:
     matrix = matrices[name].astype(float)
     notes = [f"the largest matrix, {name!r}, was taken."] if len(matrices) > 1 else []
     names = [f"column_{i + 1}" for i in range(matrix.shape[1])]
-    return Read(pd.DataFrame(matrix, columns=names), notes)
+    return _thinned(pd.DataFrame(matrix, columns=names), notes)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOSTLY = 0.9  # share of cells that must be numbers or dates for the column to be of these
-BLOCKS = 40  # of time, at most
-BLOCK_ROWS = 5  # of a block, at least
+BLOCKS = 15, 40  # of time, at least and at most
+BLOCK_ROWS = 5  # of a block, if there are enough rows
+ALIKE = 0.2  # correlation of rows below which they count as independent
 LEAST_COLUMNS, LEAST_ROWS = 3, 30
 ID_NAME = re.compile(r"(^|[\W_])(id|index|idx|key|uuid|guid|row|nr|no|number)($|[\W_])", re.I)
 
@@ -78,7 +79,8 @@ def find_variables(
         found.notes.append(f"rows of one {groups} stay together: {len(set(found.groups))} groups.")
     if time is not None:
         found.frame = frame = _in_order(frame, time)
-        found.groups = _blocks(len(frame))
+        numbers = frame.drop(columns=time).select_dtypes("number").to_numpy(dtype=float)
+        found.groups = _blocks(len(frame), _rows_alike(numbers))
         found.notes.append(f"{len(set(found.groups))} blocks of time (by {time}) stay together.")
     parts: dict[str, Any] = {}
     for name in frame.columns:
@@ -131,9 +133,24 @@ def _in_order(frame: pd.DataFrame, time: str) -> pd.DataFrame:
     return frame.loc[when.sort_values(kind="stable").index].reset_index(drop=True)
 
 
-def _blocks(rows: int) -> NDArray[np.int64]:
-    count = max(3, min(BLOCKS, rows // BLOCK_ROWS))
+def _blocks(rows: int, alike: int) -> NDArray[np.int64]:
+    """Blocks of rows, each twice as long as rows are alike: else what one block shares with the
+    next would look like something that holds on new rows."""
+    count = int(np.clip(rows // max(BLOCK_ROWS, 2 * alike), *BLOCKS))
     return (np.arange(rows) * count // rows).astype(np.int64)
+
+
+def _rows_alike(x: NDArray[np.float64]) -> int:
+    """How many rows apart the values of a column are no longer alike, in the mean over columns."""
+    x = np.where(np.isfinite(x), x, np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # columns without a value, or constant
+        z = (x - np.nanmean(x, 0)) / np.nanstd(x, 0)
+        most = max(1, len(x) // BLOCKS[0])
+        for lag in np.unique(np.geomspace(1, most, 40).astype(int)):
+            if not np.nanmean(np.nanmean(z[lag:] * z[:-lag], 0)) >= ALIKE:
+                return int(lag)
+    return most
 
 
 def _dates(column: pd.Series[Any]) -> pd.Series[Any]:
