@@ -168,6 +168,25 @@ def test_columns_left_out_have_no_place() -> None:
     assert np.isfinite(found.transform(x)).all()
 
 
+def test_a_column_that_repeats_another_has_its_similarities() -> None:
+    x = walk()
+    found = PlaceMap(steps=0, random_state=0).fit(np.column_stack([x, np.exp(x[:, 2]), x[:, 2]]))
+    assert found.left_out_ == {"x6": "the same as x2", "x7": "the same as x2"}
+    s = found.similarity_
+    np.testing.assert_array_equal(s, s.T)
+    np.testing.assert_array_equal(s[6, [0, 1, 3, 4, 5]], s[2, [0, 1, 3, 4, 5]])
+    assert s[6, 2] == s[6, 7] == 1
+    assert (np.diag(s) == 0).all()
+    assert np.isnan(found.embedding_[6]).all()
+
+
+def test_where_nothing_is_found_no_network_is_read() -> None:
+    x = np.random.default_rng(7).normal(size=(150, 5))
+    found = PlaceMap(steps=60, random_state=0).fit(x)
+    assert not found.found_
+    assert "ablation" not in found.readout_scores_
+
+
 def test_few_rows_are_said() -> None:
     with pytest.warns(UserWarning, match="too few for a test"):
         found = PlaceMap(random_state=0).fit(walk(20))

@@ -7,8 +7,9 @@ import pytest
 import torch
 from scipy.spatial import procrustes
 from scipy.stats import ttest_1samp
-from sklearn.metrics import mutual_info_score
+from sklearn.metrics import adjusted_rand_score, mutual_info_score
 
+from placecell.analysis.modularity import louvain
 from placecell.discover import layout
 from placecell.discover.candidates import consensus, pairwise_readouts, single_readouts
 from placecell.discover.choice import Told, informativeness, score_readouts
@@ -162,6 +163,18 @@ def test_modules_and_order() -> None:
     order = layout.matrix_order(similarity, found)
     assert sorted(order.tolist()) == list(range(15))
     assert (np.diff(found[order]) >= 0).all()
+
+
+def test_weak_ties_to_many_do_not_run_modules_together() -> None:
+    """Something that all columns share ties every pair: with all pairs modules are merged."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(6), 10)
+    shared = 1.5 * rng.normal(size=(400, 1))
+    x = 0.6 * rng.normal(size=(400, 6))[:, labels] + shared + rng.normal(size=(400, 60))
+    all_pairs = louvain(layout.balanced(correlation(x)), np.random.default_rng(0))
+    found = layout.find_modules(correlation(x), np.random.default_rng(0))
+    assert adjusted_rand_score(labels, all_pairs) < 0.7
+    assert adjusted_rand_score(labels, found) > 0.95
 
 
 def test_agreement_counts_common_neighbours() -> None:

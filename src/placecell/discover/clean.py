@@ -46,6 +46,8 @@ class Cleaned:
         The ranks of categories.
     left_out : dict
         Columns left out, by name, and why.
+    repeats : dict
+        Of each column that was left out since it repeats another: which one.
     notes : list of str
     """
 
@@ -53,6 +55,7 @@ class Cleaned:
     kept: IntArray
     ranks: Ranks
     left_out: dict[str, str]
+    repeats: dict[int, int]
     notes: list[str]
 
 
@@ -73,7 +76,8 @@ def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) ->
     Cleaned
     """
     left_out: dict[str, str] = {}
-    seen: dict[bytes, str] = {}
+    seen: dict[bytes, int] = {}
+    repeats: dict[int, int] = {}
     for i, name in enumerate(names):
         here = np.isfinite(x[:, i])
         kinds, place = np.unique(x[here, i], return_inverse=True)
@@ -86,9 +90,10 @@ def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) ->
         else:
             ranks = np.full(len(x), -1, dtype=np.int32)
             ranks[here] = place
-            first = seen.setdefault(ranks.tobytes(), name)
-            if first != name:
-                left_out[name] = f"the same as {first}"
+            first = seen.setdefault(ranks.tobytes(), i)
+            if first != i:
+                left_out[name] = f"the same as {names[first]}"
+                repeats[i] = first
     kept = np.array([i for i, name in enumerate(names) if name not in left_out], dtype=np.int64)
     full = np.full((len(names), 0), np.nan)
     if len(kept) and nominal[kept].any():
@@ -97,7 +102,7 @@ def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) ->
         full[kept] = inside
     ranks_of = Ranks(full)
     values = ranks_of.apply(x)[:, kept]
-    return Cleaned(values, kept, ranks_of, left_out, _nearly_equal(values, kept, names))
+    return Cleaned(values, kept, ranks_of, left_out, repeats, _nearly_equal(values, kept, names))
 
 
 def _nearly_equal(x: Array, kept: IntArray, names: Sequence[str]) -> list[str]:

@@ -83,7 +83,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         The map: coordinates of the columns. NaN for a column that was left out.
     similarity_ : array of shape (n, n)
         Similarities that the map was made from, scaled by each column's largest; 0 for a column
-        that was left out.
+        that was left out, unless it repeats another: then it has that one's.
     table_ : array of shape (n, d) or None
         Learned positions of the network without linear base; None if none was trained.
     neighbours_ : dict
@@ -355,6 +355,10 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         }
         self.similarity_ = np.zeros((n, n))
         self.similarity_[np.ix_(kept, kept)] = fitted.similarity
+        for i, first in cleaned.repeats.items():
+            self.similarity_[i] = self.similarity_[:, i] = self.similarity_[first]
+            self.similarity_[i, i] = 0.0
+            self.similarity_[i, first] = self.similarity_[first, i] = 1.0
         self.embedding_ = np.full((n, self.n_components), np.nan)
         self.embedding_[kept] = layout.lay_out(fitted.similarity, self.n_components)
         self.labels_ = np.full(n, -1, dtype=np.int64)
