@@ -98,6 +98,7 @@ def draw_map(found: PlaceMap, title: str, correlation: Array) -> bytes:
                 )
         ax.set_title(heading, fontsize=10)
         ax.set_aspect("equal", adjustable="datalim")
+        ax.margins(0.15, 0.08)  # room for names on the right
         ax.set_xticks([])
         ax.set_yticks([])
     figure.suptitle(
