@@ -160,46 +160,70 @@ def keep(path: Path, work: Any) -> None:
 
 
 def show(folder: Path) -> None:
-    """Medians over seeds, ours beside the rivals."""
-    for name, kind in ((name, kind) for name in TABLES for kind in ("ours", "steps0")):
-        ours = [json.loads(p.read_text()) for p in sorted(folder.glob(f"{kind}-{name}-?.json"))]
-        if not ours:
-            continue
-        line = [f"{kind} {name} {ours[0]['shape']} seeds {[one['seed'] for one in ours]}"]
-        line += [
-            f"{k} {_spread([_value(o, k) for o in ours])}"
-            for k in ("nb", "R2", "ARI")
-            if k in ours[0]
-        ]
-        line.append(f"cpu {np.median([o['cpu_seconds'] for o in ours]):.0f} s")
-        line.append("/".join(sorted({o["readout"] for o in ours})))
-        for key in ("nb", "ARI"):
-            for simple in SIMPLE if key in ours[0] else ():
-                line.append(f"{simple} {key} {_spread([one[simple][key] for one in ours])}")
-        print("; ".join(line))
-        rivals = [json.loads(p.read_text()) for p in sorted(folder.glob(f"rivals-{name}-?.json"))]
-        for rival in RIVALS:
-            having = [r[rival] for r in rivals if "seconds" in r.get(rival, {})]
-            if having:
-                said = [
-                    f"{k} {_spread([_value(o, k) for o in having])}"
-                    for k in ("nb", "R2", "ARI")
-                    if k in having[0]
+    """Medians over seeds, ours beside the rivals, as tables of Markdown."""
+    for kind, title in (("ours", "defaults"), ("steps0", "without any network")):
+        print(f"\n{title}\n")
+        print("| table (rows × columns) | seeds | nb | R² | ARI | read-out | correlation |"
+              " partial correlation | s |")  # fmt: skip
+        print("|---|---|---|---|---|---|---|---|---|")
+        for name in TABLES:
+            found = _measured(folder, kind, name)
+            if found:
+                rows, n = found[0]["shape"]
+                simple = [_best([one[other] for one in found]) for other in SIMPLE]
+                cells = [
+                    f"{name} ({rows} × {n})",
+                    ", ".join(str(one["seed"]) for one in found),
+                    *(_spread([_value(one, key) for one in found]) for key in ("nb", "R2", "ARI")),
+                    ", ".join(sorted({one["readout"] for one in found})),
+                    *simple,
+                    f"{np.median([one['cpu_seconds'] for one in found]):.0f}",
                 ]
-                print(f"    {rival}: {'; '.join(said)}")
-    null = [json.loads(p.read_text()) for p in folder.glob("null-*.json")]
+                print("|", " | ".join(cells), "|")
+    print("\nrivals: nb, ARI and the best R² of their layouts\n")
+    for name in TABLES:
+        measured = _measured(folder, "rivals", name)
+        for rival in RIVALS if measured else ():
+            having = [one[rival] for one in measured if "seconds" in one.get(rival, {})]
+            if having:
+                values = [
+                    _spread([_value(one, key) for one in having]) for key in ("nb", "R2", "ARI")
+                ]
+                layouts = {max(one["R2"], key=one["R2"].get) for one in having if one.get("R2")}
+                print("|", " | ".join([name, rival, *values, ", ".join(sorted(layouts))]), "|")
+    null = [json.loads(path.read_text()) for path in folder.glob("null-*.json")]
+    print()
     for kind in sorted({one["kind"] for one in null}):
         p = [one["p"] for one in null if one["kind"] == kind]
         print(f"null, {kind}: {sum(v <= 0.05 for v in p)} alarms of {len(p)}")
 
 
+def _measured(folder: Path, kind: str, name: str) -> list[dict[str, Any]]:
+    """All seeds of one table."""
+    paths = sorted(folder.glob(f"{kind}-{name}-[0-9]*.json"))
+    return [one for path in paths if (one := json.loads(path.read_text()))["table"] == name]
+
+
+def _best(of_seeds: list[dict[str, Any]]) -> str:
+    """nb of a rival, or its ARI."""
+    key = "nb" if "nb" in of_seeds[0] else "ARI"
+    said = _spread([one[key] for one in of_seeds])
+    if key == "nb" and "ARI" in of_seeds[0]:
+        said += f", ARI {_spread([one['ARI'] for one in of_seeds])}"
+    return said
+
+
 def _value(result: dict[str, Any], key: str) -> float:
-    value = result[key]
-    return max(value.values()) if isinstance(value, dict) else value
+    value = result.get(key, np.nan)
+    return max(value.values(), default=np.nan) if isinstance(value, dict) else value
 
 
 def _spread(values: list[float]) -> str:
-    return f"{np.median(values):.3f} ({min(values):.3f}–{max(values):.3f})"
+    """The median, and the smallest and the largest."""
+    if np.isnan(values).all():
+        return ""
+    low, middle, high = (f"{f(values):.2f}" for f in (min, np.median, max))
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def main() -> None:

@@ -46,14 +46,14 @@ for (const map of data.maps) {
   Plotly.newPlot(map.id, [{type: "scatter", mode: text ? "markers+text" : "markers",
     x: map.x, y: map.y, text: data.names, textposition: "top center", textfont: {size: 10},
     hovertext: map.hover, hoverinfo: "text", marker: {size: 11, color: data.colours}}],
-    {...plain, title: {text: map.title, font: {size: 15}}, hovermode: "closest",
+    {...plain, title: {text: map.title, x: 0.02, font: {size: 15}}, hovermode: "closest",
      xaxis: none, yaxis: {...none, scaleanchor: "x"}}, {responsive: true, displaylogo: false});
 }
 for (const one of data.matrices) {
   Plotly.newPlot(one.id, [{type: "heatmap", z: one.z, x: one.names, y: one.names,
     colorscale: "Viridis", zmin: 0, zmax: 1,
     hovertemplate: "%{y}<br>%{x}<br>%{z:.2f}<extra></extra>"}],
-    {...plain, title: {text: one.title, font: {size: 15}},
+    {...plain, title: {text: one.title, x: 0.02, font: {size: 15}},
      xaxis: {showticklabels: data.names.length <= 60, tickfont: {size: 8}, type: "category"},
      yaxis: {showticklabels: data.names.length <= 60, tickfont: {size: 8}, type: "category",
        autorange: "reversed", scaleanchor: "x"},
