@@ -39,8 +39,7 @@ BASE = [
 VARIED = [LEARNED | {"rho": COMMON}, LEARNED | {"sigma": [0.02, 1.0]}]
 PEOPLE = [
     {"encoding": ["sinusoidal", "relative", "rotary"], "axes": 1},
-    {"encoding": ["nope", "nope-causal"]},
-    LEARNED | {"sigma": 2.0},
+    {"encoding": "nope"},
 ]
 VIT = [LEARNED | {"sigma": [0.0, 0.02, 1.0]}, LEARNED | {"rho": [0.03, 0.1, 0.3, 0.6, 0.9]}]
 VIT_LONG = [LEARNED | {"sigma": 0.02}, LEARNED | {"rho": [0.1, 0.3, 0.6]}]
