@@ -1,8 +1,8 @@
 """The picture of the report page: what is compared and the picture of the tables, beside the
 sections that follow.
 
-placecell report runs/latin_square-quick -o report.html
-python docs/pictures/report_page.py report.html docs/pictures/report_page.png
+placecell demo
+python docs/pictures/report_page.py runs/demo/report.html docs/pictures/report_page.png
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def test_run_folder(go, tiny) -> None:
     assert (config.encoding.sigma, config.seed) == (0.2, 3)
 
     facts = json.loads((folder / "environment.json").read_text())
-    assert facts["packages"]["torch"] == torch.__version__
+    assert facts["packages"]["torch"].split("+")[0] == torch.__version__.split("+")[0]
     assert facts["packages"]["placecell"] == placecell.__version__
     assert {"numpy", "safetensors"} <= facts["packages"].keys()
     assert facts["python"].startswith(f"{sys.version_info.major}.{sys.version_info.minor}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -313,7 +314,9 @@ class Positions:
 
 
 # so that torch.export takes them as an argument
-torch.export.register_dataclass(Positions, serialized_type_name="placecell.Positions")
+with warnings.catch_warnings():  # torch 2.6 warns of a function that it calls itself
+    warnings.simplefilter("ignore", FutureWarning)
+    torch.export.register_dataclass(Positions, serialized_type_name="placecell.Positions")
 
 
 def rows_at(table: Tensor, pos: Positions) -> Tensor:
