@@ -227,7 +227,7 @@ def test_settings_in_the_page_make_the_same_runs_again(
         ({SMALL: 0.6, MIDDLE: 0.9, LARGE: 0.7}, "An inverted U"),
         (
             {SMALL: 0.9, MIDDLE: 0.8, LARGE: 0.7},
-            "No inverted U over the σ tried, the best is the smallest",
+            "The smallest σ tried does best (no inverted U)",
         ),
         ({SMALL: 0.5, MIDDLE: 0.6, LARGE: 0.7}, "against the paper"),
     ],
@@ -248,7 +248,7 @@ def test_the_headline_sentence_of_an_error(
         "A U (an error, so less is better): test accuracy is best at σ = 0.5 (0.20"
     )
     none = sentences.headline(scored(summary, {SMALL: 0.2, MIDDLE: 0.6, LARGE: 0.7}))
-    assert none.startswith("No U over the σ tried, the best is the smallest")
+    assert none.startswith("The smallest σ tried does best (no U)")
 
 
 def test_other_methods_are_lines_and_are_beaten_or_not(summary: Summary) -> None:

@@ -71,7 +71,7 @@ def _shape(summary: Summary, best: int, count: int) -> str:
     if 0 < best < count - 1:
         return "An inverted U" if up else "A U (an error, so less is better)"
     where = "smallest" if best == 0 else "largest"
-    return f"No {'inverted U' if up else 'U'} over the σ tried, the best is the {where}"
+    return f"The {where} σ tried does best ({'no inverted U' if up else 'no U'})"
 
 
 def _paired(summary: Summary, best: tuple[float, str], last: tuple[float, str]) -> str:
