@@ -6,7 +6,8 @@
         --picture docs/pictures/people.png
 
 Confidence is the probability of the only possible answer; people's accuracy is the share of them
-who were right.
+who were right. Items whose published answer is not the possible one are left out: people who were
+right count as wrong there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from scipy.stats import rankdata, spearmanr
 from placecell.seeds import numpy_stream
 from placecell.store.runs import finished, load_result
 from placecell.tasks.latin_square.generate import CONDITIONS
-from placecell.tasks.latin_square.items import HUMAN_ACCURACY, Items, load_human, load_items
+from placecell.tasks.latin_square.items import Items, load_human, load_items
 from placecell.tasks.latin_square.task import examples
 from placecell.train import load_model
 from which_sigma import settings_of
@@ -76,6 +77,14 @@ def by_type(items: Items) -> list[NDArray[np.bool_]]:
     return [items.published_condition == place for place in range(len(CONDITIONS))]
 
 
+def mean_of_type(human: Array, items: Items) -> Array:
+    """Return for each item the mean accuracy of people over its type."""
+    mean = np.empty(len(items))
+    for rows in by_type(items):
+        mean[rows] = human[rows].mean()
+    return mean
+
+
 def groups(items: Items) -> list[Group]:
     """Return the runs that are done, by encoding and σ."""
     inputs, answer = examples(items.puzzles), items.puzzles.answer.astype(int) - 1
@@ -105,7 +114,7 @@ def show(items: Items, human: Array, found: list[Group]) -> None:
     """Print the table, what is to be compared with it, and small σ against large."""
     filled = (examples(items.puzzles).tokens > 0).sum(1).double().numpy()
     kind = items.published_vectors.astype(float) * 2 + items.published_steps
-    mean = np.array(HUMAN_ACCURACY)[items.published_condition]
+    mean = mean_of_type(human, items)
     whole, inside = reliability(human, correlation), reliability(human, inside_of(items))
     print(f"split-half reliability: {whole:.2f}, within types {inside:.2f}")
     print(f"filled cells: {correlation(filled, human):+.2f}", end="")
@@ -185,7 +194,7 @@ def draw(items: Items, human: Array, found: list[Group], path: Path) -> None:
         agree.plot([place] * len(ranks), ranks, ".", color=colour, alpha=0.6)
         agree.plot([place - 0.3, place + 0.3], [ranks.mean()] * 2, color=colour, lw=2)
     ceiling = reliability(human, correlation)
-    mean = correlation(np.array(HUMAN_ACCURACY)[items.published_condition], human)
+    mean = correlation(mean_of_type(human, items), human)
     filled = correlation((examples(items.puzzles).tokens > 0).sum(1).double().numpy(), human)
     for level, label in ((ceiling, "people beside people"), (mean, "mean of the item's type")):
         agree.axhline(level, color="grey", ls="--", lw=1)
@@ -194,7 +203,7 @@ def draw(items: Items, human: Array, found: list[Group], path: Path) -> None:
     agree.text(0, filled + 0.01, "filled cells", fontsize=8, color="grey")
     names = [g.name.removeprefix("learnable ") for g in found]
     agree.set_xticks(range(len(found)), names, rotation=90, fontsize=8)
-    agree.set(ylim=(-0.15, 1), ylabel="rank correlation with people, 108 items")
+    agree.set(ylim=(-0.15, 1), ylabel=f"rank correlation with people, {len(items)} items")
     agree.set_title("every encoding; a dot a seed")
     best = shown[next(iter(DRAWN))]
     mean = np.mean(best.confidence, axis=0)
@@ -213,6 +222,11 @@ def main() -> None:
     parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
     items, human = load_items(given.items), load_human(given.human)
+    good = items.published_answer == items.puzzles.answer
+    print(f"left out: rows {items.disagree}, people {human[~good]}")
+    puzzles = items.puzzles.take(good)
+    published = (items.published_answer, items.published_vectors, items.published_steps)
+    items, human = Items(puzzles, *(values[good] for values in published)), human[good]
     found = groups(items)
     show(items, human, found)
     if given.picture:
