@@ -169,6 +169,9 @@ class Net(nn.Module):
 
 
 @pytest.mark.parametrize("pos", [Positions.grid(3, 3), Positions.grid(3, 3, class_token=True)])
+@pytest.mark.skipif(
+    torch.__version__.startswith("2.6."), reason="what torch 2.6 exports takes no dataclass"
+)
 def test_export_takes_positions(pos: Positions) -> None:
     net, x = Net(), torch.randn(2, len(pos.index), 8)
     exported = torch.export.export(net, (x, pos)).module()
