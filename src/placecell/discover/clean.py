@@ -84,7 +84,7 @@ def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) ->
         if not here.any():
             left_out[name] = "no value"
         elif len(kinds) == 1:
-            left_out[name] = f"constant ({kinds[0]:g})"
+            left_out[name] = "constant" if nominal[i] else f"constant ({kinds[0]:g})"
         elif nominal[i] and len(kinds) > min(MANY_CATEGORIES, here.sum() / 3):
             left_out[name] = f"text with {len(kinds)} different values in {int(here.sum())} rows"
         else:
