@@ -36,7 +36,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", metavar="NAME", help=about)
     about = "column that names the group of each row (a person, say), which stays together"
     parser.add_argument("--groups", metavar="NAME", help=about)
-    about = "training steps (default: 500)"
+    about = "training steps of a network (default: 500; 0: none, which takes seconds)"
     parser.add_argument("--steps", metavar="N", default="500", help=about)
     about = "networks trained at a time (default: 2, or 1 if there is one core)"
     parser.add_argument("--jobs", metavar="N", help=about)
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
     path = sample_path() if args.data == SAMPLE else Path(args.data)
     out = Path(args.out) if args.out else Path(f"{path.stem}-map")
-    steps = coerce(args.steps, int, "--steps", at_least=1, at_most=100_000)
+    steps = coerce(args.steps, int, "--steps", at_least=0, at_most=100_000)
     jobs = coerce(args.jobs or min(2, os.cpu_count() or 1), int, "--jobs", at_least=1, at_most=64)
     read = read_table(path)
     chosen = [_names(text) for text in (args.columns, args.drop)]
