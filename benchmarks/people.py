@@ -1,7 +1,7 @@
 """Models of the Latin Square Task beside people, item by item: table and picture of docs/people.md.
 
-    python benchmarks/which_sigma.py base latin_square
-    python benchmarks/which_sigma.py people
+    python benchmarks/which_sigma.py base latin_square --anew
+    python benchmarks/which_sigma.py people --anew
     python benchmarks/people.py --items taskData.mat --human human_item_accuracy.csv \\
         --picture docs/pictures/people.png
 

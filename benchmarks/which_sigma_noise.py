@@ -1,6 +1,6 @@
 """Which σ? Latin-square models on test puzzles whose givens are partly wrong.
 
-    python benchmarks/which_sigma.py base latin_square
+    python benchmarks/which_sigma.py base latin_square --anew
     python benchmarks/which_sigma_noise.py
 
 The same 1500 test puzzles and wrong givens for all models; the answer stays that of the puzzle.
