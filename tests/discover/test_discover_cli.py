@@ -72,7 +72,7 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 
 
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["discover", str(sample_path()), "--out", str(tmp_path / "o"), "--steps", "5", "--json"]
+    words = ["discover", str(sample_path()), "--out", str(tmp_path / "o"), "--steps", "0", "--json"]
     assert call([*words, "--jobs", "1", "--drop", "day,lake"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["found"] is True
