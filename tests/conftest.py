@@ -33,6 +33,11 @@ TINY = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with Ray, which mostly wait, come first: at the end they would leave a core idle."""
+    items.sort(key=lambda item: item.path.name != "test_sweep_ray.py")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> Iterator[None]:
     """NumPy's, SciPy's and torch's threads: those of two test processes only get in each other's

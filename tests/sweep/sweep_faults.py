@@ -33,7 +33,8 @@ from placecell.train import make_task
 OPERATIONS = ("write", "sync", "rename", "sync_folder", "remove", "make_folder")
 # forks from a process that has torch but has never trained
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload([*PRELOAD, "placecell.tasks.latin_square.task"])
+USED = ("filelock", "numpy.ctypeslib", "placecell.tasks.latin_square.task", "safetensors.torch")
+CONTEXT.set_forkserver_preload([*PRELOAD, *USED])
 
 PARTS = ("tokens", "read", "targets", "group")
 SMALL = {
