@@ -15,9 +15,8 @@ demo: $(READY)
 test: lint chromium
 	@$(MAKE) --no-print-directory -j2 types pytest
 
-# One process more than cores, since many tests wait for processes of their own.
 pytest: $(READY_DEV)
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Real fMRI for the tests that need it. Whoever runs this accepts the HCP's data use terms; without it they skip.
 data: $(READY_DEV)
