@@ -5,6 +5,7 @@
     python benchmarks/which_sigma.py more            # the other half of the changes
     python benchmarks/which_sigma.py vit             # a vision transformer as people build it
     python benchmarks/which_sigma.py table           # the table's own learning rate
+    python benchmarks/which_sigma.py long            # four times the steps
     python benchmarks/which_sigma.py people          # other encodings, for docs/people.md
     python benchmarks/which_sigma.py base text nmar  # some worlds (or changes) of a part only
 
@@ -43,6 +44,7 @@ PEOPLE = [
     {"encoding": "nope"},
 ]
 TABLE = [LEARNED | {"rho": [0.2, 0.95]}]
+LONG = [LEARNED | {"rho": [0.02, 0.2, 0.4, 0.8, 0.95]}]
 VIT = [LEARNED | {"sigma": [0.0, 0.02, 1.0]}, LEARNED | {"rho": [0.03, 0.1, 0.3, 0.6, 0.9]}]
 VIT_LONG = [LEARNED | {"sigma": 0.02}, LEARNED | {"rho": [0.1, 0.3, 0.6]}]
 
@@ -83,6 +85,7 @@ def changed(world: Settings, change: str) -> Settings:
         "Adam": {"optimizer": "adam", "lr": world["adam_lr"]},
         "table rate / 10": {"pe_lr": settings["lr"] / 10},
         "table rate × 10": {"pe_lr": settings["lr"] * 10},
+        "steps × 4": {key: 4 * settings[key] for key in ("steps", "eval_every")},
     }
     return settings | by_name[change]
 
@@ -116,7 +119,7 @@ def settings_of(part: str) -> list[Setting]:
             one["task"],
             one["headline"],
             changed(one, change),
-            {"base": BASE, "table": TABLE}.get(part, VARIED),
+            {"base": BASE, "table": TABLE, "long": LONG}.get(part, VARIED),
         )
         for name, one in PLAN["world"].items()
         for change in (("base",) if part == "base" else one.get(part, ()))
@@ -125,7 +128,8 @@ def settings_of(part: str) -> list[Setting]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=("base", "varied", "more", "vit", "table", "people"))
+    parts = ("base", "varied", "more", "vit", "table", "long", "people")
+    parser.add_argument("part", choices=parts)
     parser.add_argument("world", nargs="*", help="or a change, of this part; none: all")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--anew", action="store_true", help="also what the file of scores has")

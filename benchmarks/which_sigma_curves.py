@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from placecell.config import RunConfig
 from placecell.doctor.measure import share_of_logits
 from placecell.encodings.share import position_share, sigma_for_share
+from placecell.seeds import torch_stream
 from placecell.store.runs import finished, load_result
 from placecell.tasks.base import Task
 from placecell.train import make_model, make_task
@@ -21,7 +22,7 @@ from which_sigma import COMMON, Setting
 from which_sigma_scores import Score, kept, measured
 
 Array = NDArray[np.float64]
-FINE = np.linspace(-6, 6, 241)  # targets that are tried, as logarithms or log odds
+FINE = np.linspace(-14, 14, 561)  # targets that are tried, as logarithms or log odds
 EXAMPLES = 128  # samples on which an untrained model is measured
 
 
@@ -128,14 +129,21 @@ def untrained(curve: Curve, sigma: float) -> dict[str, float]:
     gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
     total = sum(float(g.square().sum()) for g in gradients.values())
     own = float(gradients["encoding.weight"].square().sum())
+    outputs = model(inputs).outputs
+    order = torch.randperm(len(table), generator=torch_stream(0, "which_sigma/order"))
+    model.encoding.weight.copy_(model.encoding.weight[order])
+    change = float((model(inputs).outputs - outputs).square().mean())
     return {
         "ρ": log_odds(curve.rho(sigma)),
         "σ": math.log(sigma),
+        "ρ, times the weights' scale": log_odds(curve.rho(sigma))
+        + 2 * math.log(config.model.weight_scale or 1),
         "ρ beside what varies over examples": log_odds(position_share(table, varying)),
         "share of the first logits": log_odds(
             share_of_logits([first - first.mean(-1, keepdim=True)], len(examples))
         ),
         "share of the first gradient": log_odds(own / total),
+        "order sensitivity": log_odds(change / (change + float(outputs.var(0).mean()))),
     }
 
 
@@ -179,12 +187,18 @@ def predictors(curves: list[Curve]) -> dict[str, tuple[float, float]]:
             return np.array([c.relative(value) for value in scores(c)])
 
         chosen = left_out(curves, relative)
-        found[name] = (
-            float(np.mean([relative(c)[chosen[c.setting.world]] for c in curves])),
-            float(
-                np.mean(
-                    [c.regret(scores(c)[chosen[c.setting.world]]) <= c.allowance for c in curves]
-                )
-            ),
-        )
+        found[name] = judged(curves, [scores(c)[chosen[c.setting.world]] for c in curves])
+    at = [log_odds(rho) for rho in COMMON]
+    halves = [float(np.interp(0, at, c.sign * c.common())) for c in curves]
+    found["largest ρ(1 − ρ), no target"] = judged(curves, halves)
     return found
+
+
+def judged(curves: list[Curve], means: list[float]) -> tuple[float, float]:
+    """Return the mean relative regret of one score in each setting, and the share of settings
+    within the allowance."""
+    pairs = list(zip(curves, means, strict=True))
+    return (
+        float(np.mean([c.relative(mean) for c, mean in pairs])),
+        float(np.mean([c.regret(mean) <= c.allowance for c, mean in pairs])),
+    )
