@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -125,6 +125,9 @@ class Truth:
         data's own correlations. Reports then call it that, and not the truth.
     together : str
         When two places belong together, in words that follow "if they".
+    value_names : mapping of str to sequence of str
+        What the values 0, 1, … of a label are called, such as the names of networks, or numbers
+        counted from 1. A label without is shown by its values.
     """
 
     relation: NDArray[np.float64]
@@ -134,6 +137,26 @@ class Truth:
     spatial: bool = True
     from_data: bool = False
     together: str = "are related"
+    value_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def named(self, label: str) -> list[str]:
+        """Return a label of each place as readers see it.
+
+        Parameters
+        ----------
+        label : str
+            One of `labels`.
+
+        Returns
+        -------
+        list of str
+            The name of its value (n), or else the value.
+        """
+        names = self.value_names.get(label, ())
+        return [
+            str(value) if isinstance(value, str) or not 0 <= value < len(names) else names[value]
+            for value in self.labels[label]
+        ]
 
     @classmethod
     def unknown(cls, n: int) -> Truth:
@@ -150,6 +173,27 @@ class Truth:
             With a relation of zeros (n n) and no labels.
         """
         return cls(np.zeros((n, n)), spatial=False)
+
+
+def counted(values: NDArray[np.integer[Any]]) -> list[str]:
+    """Return names for the values 0, 1, … of a label: their numbers, counted from 1.
+
+    Parameters
+    ----------
+    values : ndarray
+        The label of each place (n).
+
+    Returns
+    -------
+    list of str
+        The name of each value up to the largest.
+
+    Examples
+    --------
+    >>> counted(np.array([0, 2, 0]))
+    ['1', '2', '3']
+    """
+    return [str(value + 1) for value in range(int(values.max(initial=-1)) + 1)]
 
 
 class Task(ABC):

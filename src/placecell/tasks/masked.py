@@ -22,7 +22,7 @@ from placecell.model import Tokens
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Examples, Task
 from placecell.tasks.classification import by_group, sample_mean, weighted_mean
-from placecell.tasks.optional import Learned
+from placecell.tasks.optional import Learned, place_names
 
 Array = NDArray[np.float64]
 MASKS = 8  # how many masks of every sample the baselines are fitted and chosen with
@@ -111,9 +111,8 @@ class MaskedValues(Task):
         train = self._fields["train"][0]
         still = np.flatnonzero(np.ptp(train, axis=0) == 0)
         if len(still):
-            raise InputError(
-                f"token {still[0] + 1} is constant in the {len(train)} training samples."
-            )
+            name = place_names(self)[still[0]]
+            raise InputError(f"{name} is constant in the {len(train)} training samples.")
         if len(train) <= 2:
             raise InputError(f"{len(train)} training samples; at least 3 are needed.")
         truth = self.truth()

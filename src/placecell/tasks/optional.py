@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from placecell.errors import InputError
 from placecell.model import Transformer
 from placecell.tasks.base import Task, Truth
+from placecell.tasks.names import refuse_same_names, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +94,7 @@ class HasNames(Protocol):
     """A task whose places have names."""
 
     def names(self) -> list[str]:
-        """Return the name of each place (n)."""
+        """Return the name of each place (n); no two have the same."""
 
 
 @runtime_checkable
@@ -149,6 +150,37 @@ class HasItems(Protocol):
         -------
         ItemScores
         """
+
+
+def place_names(task: Task) -> list[str]:
+    """Return the name of each place of a task.
+
+    Parameters
+    ----------
+    task : Task
+        The task.
+
+    Returns
+    -------
+    list of str
+        The task's own names, each in one line; without any, `position 1`, `position 2`, … (n).
+
+    Raises
+    ------
+    InputError
+        If there is not one name for each place, or two places share one.
+    """
+    n = len(task.places.index)
+    if not isinstance(task, HasNames):
+        return [f"position {i + 1}" for i in range(n)]
+    names = [tidy(str(name)) for name in task.names()]
+    whose = f"the names of the places of {type(task).__name__}"
+    if len(names) != n:
+        raise InputError(f"{whose}: {len(names)} for {n} places.")
+    if "" in names:
+        raise InputError(f"{whose}: that of place {names.index('') + 1} is empty.")
+    refuse_same_names(names, whose, "places")
+    return names
 
 
 def need_truth(task: Task, what: str) -> Truth:

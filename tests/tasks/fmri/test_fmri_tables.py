@@ -12,7 +12,8 @@ import pytest
 from placecell.errors import InputError
 from placecell.tasks.fmri.config import Config
 from placecell.tasks.fmri.datasets import GAP, load_runs
-from placecell.tasks.fmri.loaders import MOST_VOLUMES, load_series
+from placecell.tasks.fmri.loaders import load_series
+from placecell.tasks.fmri.tables import MOST_VOLUMES
 from placecell.tasks.fmri.task import Fmri
 
 TIME, REGIONS = 200, 5

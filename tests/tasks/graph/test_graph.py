@@ -238,3 +238,40 @@ def test_the_connectome_has_the_regions_of_the_bold(hcp) -> None:
     assert task.truth().partition == "block"
     with pytest.raises(InputError, match=r"falls apart at a density of 0\.01"):
         GraphValues(Config(graph="connectome", density=0.01))
+
+
+def test_the_samples_of_ones_own_values_can_be_fewer(tmp_path: Path) -> None:
+    adjacency = written(tmp_path / "a.csv", path_graph())
+    values = np.random.default_rng(0).normal(size=(100, 8))
+    np.save(tmp_path / "v.npy", values)
+    own = {"graph": "files", "adjacency": adjacency, "values": str(tmp_path / "v.npy")}
+    few = GraphValues(Config(**own, n_train=20, n_test=7))
+    assert {s: len(x) for s, (x, _) in few.fields().items()} == {
+        "train": 20,
+        "valid": 15,
+        "test": 7,
+    }
+    first = few.fields()["train"][0]
+    assert first == pytest.approx((values[:20] - values[:20].mean(0)) / values[:20].std(0))
+    with pytest.raises(InputError, match=r"n_train is 71, but the 100 samples of .*leave 70"):
+        GraphValues(Config(**own, n_train=71)).splits()
+    earlier = Config(**own, n_train=8000, n_valid=1000, n_test=2000)  # recorded, never heeded
+    assert len(GraphValues(earlier).fields()["train"][0]) == 70
+    assert GraphValues(Config(**own)).config.n_train is None, "a record says nothing untrue"
+
+
+def test_simulated_runs_record_their_sizes() -> None:
+    assert GraphValues(Config()).config == GraphValues(Config(n_train=8000)).config
+    assert GraphValues(Config()).config.n_test == 2000
+    with pytest.raises(InputError, match="n_valid is for simulated values and one's own"):
+        Config(graph="connectome", n_valid=300)
+    assert Config(graph="connectome", n_train=8000, n_valid=1000, n_test=2000).sizes == {}
+
+
+@pytest.mark.parametrize("suffix", ["", ".csv", ".npy"])
+@pytest.mark.parametrize("key", ["adjacency", "values", "names"])
+def test_a_folder_is_called_a_folder(key: str, suffix: str, tmp_path: Path) -> None:
+    (tmp_path / f"f{suffix}").mkdir()
+    own = {"graph": "files", "adjacency": written(tmp_path / "a.csv", path_graph())}
+    with pytest.raises(InputError, match=f"f{suffix}: a folder; expected the name of a file"):
+        GraphValues(Config(**own | {key: str(tmp_path / f"f{suffix}")}))

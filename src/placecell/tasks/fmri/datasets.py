@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from placecell.errors import InputError
 from placecell.tasks.fmri.config import HCP_SECONDS, Config
 from placecell.tasks.fmri.fetch import folder_of
-from placecell.tasks.fmri.loaders import LEAST_VOLUMES, load_confounds, load_series, numbers, words
+from placecell.tasks.fmri.loaders import LEAST_VOLUMES, load_confounds, load_series
+from placecell.tasks.fmri.tables import numbers, words
+from placecell.tasks.names import refuse_same_names, tidy
 
 Array = NDArray[np.float64]
 YEO7 = (
@@ -72,7 +74,8 @@ class Run:
         -------
         str
         """
-        return f"region {index + 1}" + (f" ({self.regions[index]})" if self.regions else "")
+        named = self.regions and self.regions[index]
+        return f"region {index + 1}" + (f" ({named})" if named else "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +211,32 @@ def load_runs(config: Config) -> dict[str, list[Run]]:
                 f"{run.name}: {run.region(other[0])} is {named[0].region(other[0])} in "
                 f"{named[0].name}."
             )
+    if named:
+        refuse_same_names(named_regions(named[0].regions, n), named[0].name, "regions")
     _refuse_repeats(runs)
     return runs
+
+
+def named_regions(names: Sequence[str], n: int) -> list[str]:
+    """Return a name for each region: its own, or its number where it has none.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the n regions, some of which may be empty; or nothing.
+    n : int
+        Number of regions.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> named_regions(["V1", ""], 2)
+    ['V1', 'region 2']
+    """
+    return [tidy(name) or f"region {i + 1}" for i, name in enumerate(names or [""] * n)]
 
 
 def _refuse_repeats(runs: Mapping[str, Sequence[Run]]) -> None:

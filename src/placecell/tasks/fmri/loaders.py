@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import re
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from placecell.errors import InputError
 from placecell.store import files
 from placecell.tasks.fmri.fetch import cache
+from placecell.tasks.fmri.tables import read_table
 
 Array = NDArray[np.float64]
 KNOWN = ".npy, .npz, .csv, .tsv, .mat, .ptseries.nii, or .nii/.nii.gz with an atlas"
 LEAST_VOLUMES = 50  # per run: fewer say almost nothing about how regions are related
 MOST_REGIONS = 1100  # of common parcellations; a longer axis is time
-MOST_VOLUMES = 100_000  # of one run: more than a day of scanning; a longer table is refused early
+RUN = ("ses", "task", "acq", "dir", "run", "echo")  # parts of a BIDS name that tell runs apart
 NO_TIME = 20  # a shorter axis is not time: no scan is so short
 NEED_EXTRA = (
     "{}: reading NIfTI needs nibabel and nilearn; install them with: pip install 'placecell[fmri]'"
@@ -80,7 +80,7 @@ def load_series(
         return _image(path, atlas)
     if name.endswith((".csv", ".tsv")):
         # Many programs number the columns of a table that has no names.
-        matrix, names = _text(path, counted=True)
+        matrix, names = read_table(path, counted=True)
         if names and orientation != "regions-first":
             return Series(matrix, names)
     elif name.endswith((".npy", ".npz")):
@@ -127,134 +127,13 @@ def load_confounds(path: Path, pattern: str, volumes: int) -> Array:
         raise InputError(
             f"{path}: expected one file of its confounds beside it ({pattern}), found {names}."
         )
-    matrix, _ = _text(best[0], blank=0.0)
+    matrix, _ = read_table(best[0], blank=0.0)
     if len(matrix) != volumes:
         raise InputError(f"{best[0]}: {len(matrix)} rows for the {volumes} volumes of {path.name}.")
     if not np.isfinite(matrix).all():
         column = int(np.flatnonzero(~np.isfinite(matrix).all(axis=0))[0])
         raise InputError(f"{best[0]}: column {column + 1} has values that are not finite.")
     return matrix
-
-
-def words(path: Path) -> list[str]:
-    """Read the lines of a text file, without empty lines at the end.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    list of str
-        The lines without surrounding white space.
-    """
-    try:
-        return [line.strip() for line in path.read_text(encoding="utf-8-sig").rstrip().splitlines()]
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file (looked for from {Path.cwd()}).") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}).") from None
-
-
-def numbers(path: Path) -> Array:
-    """Read a table of numbers.
-
-    Parameters
-    ----------
-    path : Path
-        Values are separated by commas, tabs or spaces; the first row may contain names.
-
-    Returns
-    -------
-    array of shape (rows, columns)
-    """
-    return _text(path)[0]
-
-
-def _text(
-    path: Path, blank: float = np.nan, counted: bool = False
-) -> tuple[Array, tuple[str, ...]]:
-    """Read a table of numbers, and the names of its columns if the first row contains names.
-
-    With `counted`, a first row of 0, 1, 2, … or 1, 2, 3, … counts as names too. Blank and `n/a`
-    cells become `blank`.
-    """
-    lines = _lines(path)
-    if not lines:
-        raise InputError(f"{path}: an empty file; expected a table of numbers.")
-    separator = next((s for s in ("\t", ";", ",") if s in lines[0]), None)
-    cells = [[cell.strip() for cell in line.split(separator)] for line in lines]
-    if separator != ",":  # then a comma is a decimal point, as many languages write it
-        cells = [[DECIMAL.sub(r"\1.\2", cell) for cell in row] for row in cells]
-    if counted and len(cells) > 1 and all(DATE.fullmatch(row[0]) for row in cells[1:]):
-        # a first column of dates says when a volume was taken, and is no region
-        dated_header = not DATE.fullmatch(cells[0][0])
-        cells = [row[1:] for row in cells]
-        if not all(cells):
-            raise InputError(f"{path}: a column of dates and no numbers.")
-        if dated_header and cells[0][0] == "":
-            raise InputError(f"{path}: the column after the dates has no name.")
-    named = any(not _is_number(cell) for cell in cells[0])
-    heads = cells[0][1:] if not cells[0][0] else cells[0]
-    named |= counted and heads in [[str(i + first) for i in range(len(heads))] for first in (0, 1)]
-    rows = cells[1:] if named else cells
-    for number, row in enumerate(rows, 1 + named):
-        if len(row) != len(cells[0]):
-            raise InputError(
-                f"{path}: line {number} has {len(row)} cells, the first has {len(cells[0])}."
-            )
-        wrong = next((cell for cell in row if not _is_number(cell)), None)
-        if wrong is not None:
-            raise InputError(f"{path}: line {number} has {wrong!r} where a number was expected.")
-    if not rows:
-        raise InputError(f"{path}: a row of names and no numbers.")
-    matrix = np.array([[blank if c.lower() in BLANK else float(c) for c in row] for row in rows])
-    if named and counted and not cells[0][0]:  # how pandas writes an index
-        if not np.array_equal(matrix[:, 0], np.arange(len(matrix))):
-            raise InputError(
-                f"{path}: the first column has no name; name it, or leave it out if it is an index."
-            )
-        return matrix[:, 1:], tuple(cells[0][1:])
-    return matrix, tuple(cells[0]) if named else ()
-
-
-BLANK = ("", "n/a", "na")
-DECIMAL = re.compile(r"^([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)$")
-DATE = re.compile(  # 2024-01-31, 31.01.2024, 1/31/2024, with or without a time
-    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})"
-    r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[-+]\d{2}:?\d{2})?)?"
-)
-RUN = ("ses", "task", "acq", "dir", "run", "echo")
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of a table that are not empty; a table that is far too long is not read whole."""
-    lines: list[str] = []
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            for line in file:
-                if line.strip():
-                    lines.append(line.rstrip("\r\n"))
-                if len(lines) > MOST_VOLUMES + 1:
-                    raise InputError(
-                        f"{path}: more than {MOST_VOLUMES} rows; a run has fewer volumes. Take "
-                        "fewer, or average over neighbouring ones."
-                    )
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file (looked for from {Path.cwd()}).") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as text ({error}).") from None
-    return lines
-
-
-def _is_number(cell: str) -> bool:
-    if cell.lower() in BLANK:
-        return True
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _numpy(path: Path) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from nilearn import plotting
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
@@ -21,7 +22,9 @@ VIEWS = (("left", "lateral"), ("left", "medial"), ("right", "lateral"), ("right"
 GREY = 19  # last of the colours 10 to 19, which are grey
 
 
-def draw_cortex(folder: Path, partitions: Mapping[str, Labels]) -> Figure:
+def draw_cortex(
+    folder: Path, partitions: Mapping[str, Labels], names: Sequence[str] = ()
+) -> Figure:
     """Draw partitions of the regions on the four sides of the cortex.
 
     A cluster has the colour of the part of the first partition that it overlaps most. Each colour
@@ -33,6 +36,8 @@ def draw_cortex(folder: Path, partitions: Mapping[str, Labels]) -> Figure:
         Folder of the fetched dataset, with the surfaces.
     partitions : mapping of str to int array of shape (n,)
         Title and labels of each partition; the first is the reference for the colours.
+    names : sequence of str
+        What the parts 0, 1, … of the first partition are called: a legend says their colours.
 
     Returns
     -------
@@ -79,7 +84,13 @@ def draw_cortex(folder: Path, partitions: Mapping[str, Labels]) -> Figure:
                 )
             if column == 0:
                 axis.set_title(title, fontsize=9, loc="left")
-    figure.subplots_adjust(0, 0, 1, 0.94, 0, 0.12)
+    figure.subplots_adjust(0, 0.08 / len(partitions) if names else 0, 1, 0.94, 0, 0.12)
+    if names:
+        patches = [
+            Patch(color=colours(i % 10), label=name.replace("$", r"\$"))
+            for i, name in enumerate(names)
+        ]
+        figure.legend(handles=patches, loc="lower center", ncols=7, frameon=False, fontsize=8)
     return figure
 
 

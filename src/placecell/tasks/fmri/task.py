@@ -16,9 +16,17 @@ from placecell import analysis
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Truth
+from placecell.tasks.base import Truth, counted
 from placecell.tasks.fmri.config import HCP_SECONDS, Config
-from placecell.tasks.fmri.datasets import GAP, Regions, Run, digest, load_regions, load_runs
+from placecell.tasks.fmri.datasets import (
+    GAP,
+    Regions,
+    Run,
+    digest,
+    load_regions,
+    load_runs,
+    named_regions,
+)
 from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.preprocess import preprocess
 from placecell.tasks.masked import NULLS, MaskedValues
@@ -71,10 +79,9 @@ class Fmri(MaskedValues):
     def names(self) -> list[str]:
         """Return the name of each region (n): of its column in the files, or its number."""
         every = [run for part in self.runs.values() for run in part]
-        given = next((run.regions for run in every if run.regions), None)
-        if given is None or len(set(given)) < len(given):
-            return [f"region {i + 1}" for i in range(self.regions.n)]
-        return list(given)
+        return named_regions(
+            next((run.regions for run in every if run.regions), ()), self.regions.n
+        )
 
     def fields(self) -> dict[str, tuple[Array, NDArray[np.int64]]]:
         """Return the samples: training runs without their last part, that part, and test runs."""
@@ -139,6 +146,9 @@ class Fmri(MaskedValues):
         labels = {partition: self.networks}
         if self.regions.mirror is not None:
             labels["mirror"] = self.regions.mirror
+        value_names = {name: counted(values) for name, values in labels.items()}
+        if not from_data:
+            value_names[partition] = list(self.regions.names)
         return Truth(
             together.astype(float),
             labels,
@@ -146,6 +156,7 @@ class Fmri(MaskedValues):
             spatial=self.regions.centroids is not None,
             from_data=from_data,
             together=f"are of one {partition}",
+            value_names=value_names,
         )
 
     def draw(self, partitions: Mapping[str, NDArray[np.int64]]) -> Figure | None:
@@ -156,7 +167,7 @@ class Fmri(MaskedValues):
             from placecell.tasks.fmri.surface import draw_cortex
         except ImportError:
             return None  # without the extra `fmri` there is no picture, but all the rest
-        return draw_cortex(folder_of(self.config.dataset), partitions)
+        return draw_cortex(folder_of(self.config.dataset), partitions, self.regions.names)
 
 
 TASK = Fmri

@@ -3,7 +3,8 @@
 The graph, with its shortest paths, is what a readable table should show. Nothing here imports
 torch."""
 
+from placecell.tasks.graph.network import Network
 from placecell.tasks.graph.simulate import simulate
-from placecell.tasks.graph.sources import Network, make_network
+from placecell.tasks.graph.sources import make_network
 
 __all__ = ["Network", "make_network", "simulate"]

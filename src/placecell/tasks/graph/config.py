@@ -9,6 +9,7 @@ from placecell.config.values import check_fields, option
 from placecell.errors import InputError
 
 MOST = 10**8  # samples
+SIMULATED = {"n_train": 8000, "n_valid": 1000, "n_test": 2000}  # samples, unless others are asked
 OWN = ("adjacency", "values", "names", "contents")
 
 
@@ -42,9 +43,24 @@ class Config:
     noise: float = option(0.4, "standard deviation of the noise", above=0)
     length: int = option(20, "time points of a series; the next one starts anew", at_least=1)
     mask: float = option(0.5, "share of the nodes masked in a sample", above=0, below=1)
-    n_train: int = option(8000, "training samples (time points)", at_least=3, at_most=MOST)
-    n_valid: int = option(1000, "validation samples", at_least=2, at_most=MOST)
-    n_test: int = option(2000, "test samples", at_least=2, at_most=MOST)
+    n_train: int | None = option(
+        None,
+        "training samples (time points); left out: 8000, of `values` all of the first 70 %",
+        at_least=3,
+        at_most=MOST,
+    )
+    n_valid: int | None = option(
+        None,
+        "validation samples; left out: 1000, of `values` the 15 % that follow",
+        at_least=2,
+        at_most=MOST,
+    )
+    n_test: int | None = option(
+        None,
+        "test samples; left out: 2000, of `values` the last 15 %",
+        at_least=2,
+        at_most=MOST,
+    )
     split_seed: int = option(
         0, "seed of the graph, the order of its nodes, its time series and held-out masks"
     )
@@ -59,6 +75,25 @@ class Config:
         None, "digest of one's own files, filled in as they are read; others are refused"
     )
 
+    @property
+    def simulates(self) -> bool:
+        """Whether the values come from `dynamics`."""
+        return self.graph != "connectome" and self.values is None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Samples that are asked for, by split.
+
+        Runs whose values are not simulated once recorded the sizes of simulated ones, though they
+        did not heed them; those ask for nothing.
+        """
+        asked = {key: getattr(self, key) for key in SIMULATED}
+        if self.simulates:
+            asked = {key: SIMULATED[key] if n is None else n for key, n in asked.items()}
+        elif asked == SIMULATED:
+            return {}
+        return {key.removeprefix("n_"): n for key, n in asked.items() if n is not None}
+
     def __post_init__(self) -> None:
         check_fields(self)
         if self.graph == "files" and self.adjacency is None:
@@ -66,6 +101,12 @@ class Config:
         own = [key for key in OWN if getattr(self, key) is not None]
         if self.graph != "files" and own:
             raise InputError(f"{own[0]} is for one's own graph; set `graph` to files.")
+        asked = [key for key in SIMULATED if getattr(self, key) is not None]
+        if self.graph == "connectome" and asked and self.sizes:
+            raise InputError(
+                f"{asked[0]} is for simulated values and one's own; the samples of the connectome "
+                "are the volumes of its BOLD."
+            )
         if self.graph == "blocks" and self.nodes < 2 * self.blocks:
             raise InputError(
                 f"{self.blocks} blocks of two nodes or more need {2 * self.blocks} nodes, found "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placecell.tasks.graph.config import Config
-from placecell.tasks.graph.sources import Array
+from placecell.tasks.graph.network import Array
 
 BURN_IN = 100  # steps before the first sample, so that it does not depend on the initial state
 

@@ -15,13 +15,16 @@ from placecell import analysis
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Truth
+from placecell.tasks.base import Truth, counted
 from placecell.tasks.fmri.config import Config as BoldConfig
 from placecell.tasks.fmri.task import Fmri
 from placecell.tasks.graph.config import Config
+from placecell.tasks.graph.files import LARGEST, read_table
+from placecell.tasks.graph.network import Array, Network, numbered
 from placecell.tasks.graph.simulate import simulate
-from placecell.tasks.graph.sources import LARGEST, Array, Network, make_network, read_table
+from placecell.tasks.graph.sources import make_network
 from placecell.tasks.masked import MaskedValues
+from placecell.tasks.names import refuse_same_names, tidy
 
 HELD_OUT = 0.15  # last share of one's own values to test on, and as much before it to validate
 
@@ -43,10 +46,17 @@ class GraphValues(MaskedValues):
     )
 
     def __init__(self, config: Config) -> None:
+        if config.simulates:  # recorded, because a run is named by what it was made with
+            size = config.sizes
+            config = replace(
+                config, n_train=size["train"], n_valid=size["valid"], n_test=size["test"]
+            )
         self.network = make_network(config, numpy_stream(config.split_seed, "graph"))
         if config.graph == "files":
-            self._values = None if config.values is None else _own_values(config, self.network)
-            digest = _digest(self.network, self._values)
+            self._values: Array | None = None
+            if config.values is not None:
+                self._values, self.network = _own_values(config, self.network)
+            digest = _digest(config, self.network, self._values)
             if config.contents not in (None, digest):
                 raise InputError(
                     f"{config.adjacency}: these files have changed since the run was made "
@@ -80,17 +90,14 @@ class GraphValues(MaskedValues):
         c = self.config
         if c.graph == "connectome":
             return self._bold.fields()
-        sizes = {"train": c.n_train, "valid": c.n_valid, "test": c.n_test}
         if c.graph == "files" and self._values is not None:
-            held = round(HELD_OUT * len(self._values))
-            ends = (0, len(self._values) - 2 * held, len(self._values) - held, len(self._values))
-            found = {s: self._values[ends[i] : ends[i + 1]] for i, s in enumerate(sizes)}
+            found = self._parts(self._values)
         else:
             found = {
                 split: simulate(
                     self.network.weights, size, c, numpy_stream(c.split_seed, f"series/{split}")
                 )
-                for split, size in sizes.items()
+                for split, size in c.sizes.items()
             }
         mean, spread = found["train"].mean(0), found["train"].std(0)
         return {
@@ -98,20 +105,39 @@ class GraphValues(MaskedValues):
             for split, x in found.items()
         }
 
+    def _parts(self, values: Array) -> dict[str, Array]:
+        """The first of one's own values to train on, then those to validate and test on, each from
+        its beginning as many as are asked for."""
+        held = round(HELD_OUT * len(values))
+        cuts = np.split(values, [len(values) - 2 * held, len(values) - held])
+        parts = dict(zip(("train", "valid", "test"), cuts, strict=True))
+        for split, wanted in self.config.sizes.items():
+            if wanted > len(parts[split]):
+                raise InputError(
+                    f"n_{split} is {wanted}, but the {len(values)} samples of {self.config.values} "
+                    f"leave {len(parts[split])} for it; make it smaller, or leave it out for all."
+                )
+            parts[split] = parts[split][:wanted]
+        return parts
+
     def truth(self) -> Truth:
         """Two nodes belong together when they are joined."""
         network = self.network
         labels = {} if network.blocks is None else {"block": network.blocks}
+        names = {} if network.blocks is None else {"block": counted(network.blocks)}
+        if network.block_names:
+            names["block"] = list(network.block_names)
         return Truth(
             network.edges(),
             labels,
             partition=next(iter(labels), None),
             spatial=network.coords is not None and network.flat,
             together="are joined",
+            value_names=names,
         )
 
     def names(self) -> list[str]:
-        """Return the name of each node."""
+        """Return the name of each node (n)."""
         return list(self.network.names)
 
     def _measured(
@@ -134,23 +160,44 @@ class GraphValues(MaskedValues):
 TASK = GraphValues
 
 
-def _own_values(config: Config, network: Network) -> Array:
+def _own_values(config: Config, network: Network) -> tuple[Array, Network]:
+    """The values on one's own graph, and the graph, with the names above them if it had none."""
     path = Path(str(config.values))
-    values = read_table(path)
+    values, names = read_table(path)
     if values.ndim != 2 or values.shape[1] != len(network.weights):
         raise InputError(
             f"{path}: expected a row a sample and {len(network.weights)} columns, one a node; "
             f"found {values.shape}."
         )
-    if not (np.abs(values) <= LARGEST).all():
-        raise InputError(f"{path}: values must be finite numbers, at most {LARGEST:g}.")
+    called = [tidy(name) for name in names]
+    if "" in called:
+        raise InputError(f"{path}: the name of column {called.index('') + 1} is empty.")
+    if not all(name.isdecimal() for name in called):  # columns that are only numbered name no node
+        refuse_same_names(called, str(path), "columns")
+        if not network.named:
+            network = replace(network, names=tuple(called), named=True)
+        other = [i for i, name in enumerate(called) if name != network.names[i]]
+        if other:
+            raise InputError(
+                f"{path}: column {other[0] + 1} is called {called[other[0]]!r} and node "
+                f"{other[0] + 1} {network.names[other[0]]!r}; bring both into one order, or leave "
+                "the names out."
+            )
+    wrong = np.flatnonzero(~(np.abs(values) <= LARGEST).all(axis=0))
+    if len(wrong):
+        raise InputError(
+            f"{path}: values must be finite numbers, at most {LARGEST:g}; those of "
+            f"{network.names[wrong[0]]} are not."
+        )
     if len(values) < 20:
         raise InputError(f"{path}: {len(values)} samples; at least 20 are needed.")
-    return values
+    return values, network
 
 
-def _digest(network: Network, values: Array | None) -> str:
-    seen = hashlib.sha256(repr(network.names).encode())
+def _digest(config: Config, network: Network, values: Array | None) -> str:
+    """What tells one's own files from others; names that stand in tables are not part of it."""
+    names = network.names if config.names is not None else numbered(len(network.weights))
+    seen = hashlib.sha256(repr(tuple(names)).encode())
     for part in (network.weights, values):
         seen.update(b"" if part is None else part.astype("<f4").tobytes())
     return seen.hexdigest()[:12]

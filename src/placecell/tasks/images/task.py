@@ -20,7 +20,7 @@ from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 from placecell.model import Tokens
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Examples, Task, Truth
+from placecell.tasks.base import Examples, Task, Truth, counted
 from placecell.tasks.images.config import Config
 from placecell.tasks.images.files import Images, load_digits, load_files
 from placecell.tasks.images.patches import cut, join, shifted
@@ -221,7 +221,8 @@ class ImagePatches(Task):
         labels = {name: values for name, values in labels.items() if np.ptp(values)}
         group = analysis.rectangle_symmetries(*self.grid)
         group = analysis.renumbered(group, self.cells)
-        return Truth(self._edges(), labels, group, together="share an edge")
+        names = {name: counted(values) for name, values in labels.items()}
+        return Truth(self._edges(), labels, group, together="share an edge", value_names=names)
 
     def names(self) -> list[str]:
         """Return row and column of each patch, counted from 1."""

@@ -11,7 +11,7 @@ from placecell.analysis import grid_symmetries
 from placecell.encodings.positions import Positions
 from placecell.model import Tokens, Transformer
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Examples, Truth
+from placecell.tasks.base import Examples, Truth, counted
 from placecell.tasks.classification import Classification
 from placecell.tasks.latin_square.config import Config
 from placecell.tasks.latin_square.generate import CONDITIONS, Puzzles, split
@@ -67,6 +67,11 @@ class LatinSquare(Classification):
             outputs = model(given.inputs(self.positions.to(device))).outputs
         return compare(outputs[:, 0].softmax(-1).cpu().numpy(), loaded, people)
 
+    def names(self) -> list[str]:
+        """Return row and column of each cell, counted from 1."""
+        rows, columns = np.divmod(np.arange(ORDER**2), ORDER)
+        return [f"row {r + 1}, column {c + 1}" for r, c in zip(rows, columns, strict=True)]
+
     def truth(self) -> Truth:
         """Return the truth: two cells belong together if they share a row or a column."""
         row, column = np.divmod(np.arange(ORDER**2), ORDER)
@@ -77,6 +82,7 @@ class LatinSquare(Classification):
             {"row": row, "column": column},
             grid_symmetries(ORDER, ORDER),
             together="share a row or a column",
+            value_names={"row": counted(row), "column": counted(column)},
         )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from placecell.encodings.positions import Positions
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Truth
+from placecell.tasks.base import Truth, counted
 from placecell.tasks.masked import MaskedValues
 from placecell.tasks.nmar.config import Config, sizes
 from placecell.tasks.nmar.simulate import Array, Network, network, simulate
@@ -48,6 +48,10 @@ class Nmar(MaskedValues):
             for split, x in samples.items()
         }
 
+    def names(self) -> list[str]:
+        """Return the name of each node (n): its number, counted from 1."""
+        return [f"node {i + 1}" for i in range(self.n_tokens)]
+
     def truth(self) -> Truth:
         """Return the truth: two nodes belong together if they are of one module."""
         modules = self.network.modules
@@ -59,6 +63,7 @@ class Nmar(MaskedValues):
             partition="module",
             spatial=False,
             together="are of one module",
+            value_names={"module": counted(modules)},
         )
 
 

@@ -18,7 +18,7 @@ from placecell.encodings.positions import Positions
 from placecell.errors import InputError
 from placecell.model import Tokens
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Examples, Task, Truth
+from placecell.tasks.base import Examples, Task, Truth, counted
 from placecell.tasks.masked import n_masked, random_masks
 from placecell.tasks.optional import Learned
 from placecell.tasks.text.config import Config
@@ -155,7 +155,13 @@ class Text(Task):
         n, at = len(self.order), np.argsort(self.order)  # position -> place
         orders = np.stack([np.arange(n), at[n - 1 - self.order]]).astype(np.intp)
         group = analysis.Symmetries(orders, ("identity", "reversed"))
-        return Truth(path, {"position": self.order}, group, together="follow each other")
+        return Truth(
+            path,
+            {"position": self.order},
+            group,
+            together="follow each other",
+            value_names={"position": counted(self.order)},
+        )
 
     def names(self) -> list[str]:
         """Return the true position of each place, counted from 1, as its name."""
