@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.tasks.base import Task
 from placecell.train.run import complete, make_task
+from placecell.train.share import no_sigma, takes_sigma
 
 Axes = Mapping[str, Any]  # key -> a value or a list of values
 
@@ -46,6 +48,7 @@ def grid(base: RunConfig, grids: Sequence[Axes], axes: Axes, seeds: int) -> list
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, not {seeds}.")
     by_name: dict[str, RunConfig] = {}
+    shares: list[str] = []  # encodings that are to take a share ρ
     tasks: dict[Any, Task] = {}  # data -> its task, which may have read files
     for seed in range(seeds):
         for one in grids or [{}]:
@@ -53,10 +56,16 @@ def grid(base: RunConfig, grids: Sequence[Axes], axes: Axes, seeds: int) -> list
             kept = {k: v for k, v in one.items() if k != "sigma" or "rho" not in axes}
             for values in _product({**kept, **axes}):
                 config = base.override({"seed": seed} | values, "sweep")
+                if config.encoding.rho is not None:
+                    shares.append(config.encoding.name)
+                    if not takes_sigma(config.encoding.name):  # a share is for the others
+                        config = replace(config, encoding=replace(config.encoding, rho=None))
                 if config.data not in tasks:
                     tasks[config.data] = make_task(config)
                 config = complete(config, tasks[config.data])
                 by_name.setdefault(config.name, config)
+    if shares and not any(map(takes_sigma, shares)):
+        raise no_sigma(list(dict.fromkeys(shares)))
     return list(by_name.values())
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
 from placecell.config import RunConfig
+from placecell.encodings.base import lookup
 from placecell.encodings.share import position_share, sigma_for_share
+from placecell.errors import InputError
 from placecell.tasks.base import Examples, Task
 
 
@@ -41,6 +45,40 @@ def token_mean_square(task: Task, token_sigma: float, train: Examples | None = N
     return token_sigma**2 * (1 + float(squares.mean()))
 
 
+def takes_sigma(encoding: str) -> bool:
+    """Say whether an encoding begins with a table of a σ that can be chosen.
+
+    Parameters
+    ----------
+    encoding : str
+        Its name.
+
+    Returns
+    -------
+    bool
+    """
+    return "sigma" in inspect.signature(lookup(encoding)).parameters
+
+
+def no_sigma(encodings: Sequence[str]) -> InputError:
+    """Make the error that refuses a share ρ where no σ could give it.
+
+    Parameters
+    ----------
+    encodings : sequence of str
+        Names of the encodings.
+
+    Returns
+    -------
+    InputError
+    """
+    return InputError(
+        f"rho sets the σ of a learned or random table, and {' and '.join(encodings)} "
+        f"{'has' if len(encodings) == 1 else 'have'} no σ; leave rho out, or take the encoding "
+        "learnable."
+    )
+
+
 def with_sigma(config: RunConfig, task: Task) -> RunConfig:
     """Return a configuration with σ in place of ρ; unchanged if it has no ρ.
 
@@ -59,6 +97,8 @@ def with_sigma(config: RunConfig, task: Task) -> RunConfig:
     rho = config.encoding.rho
     if rho is None:
         return config
+    if not takes_sigma(config.encoding.name):
+        raise no_sigma([config.encoding.name])
     sigma = sigma_for_share(rho, token_mean_square(task, config.model.token_sigma))
     encoding = replace(config.encoding, rho=None, sigma=float(f"{sigma:.3g}"))
     return replace(config, encoding=encoding)
