@@ -15,6 +15,7 @@ from torch import Tensor, nn
 import placecell
 from placecell.doctor.compare import against
 from placecell.doctor.measure import share_of_logits
+from placecell.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from handmade import HANDMADE, IDS, Decoder, Embedded, Handmade
@@ -42,6 +43,12 @@ MANY = torch.randint(0, 500, (16, 64), generator=torch.Generator().manual_seed(1
 def test_share_of_position(sigma: float, tokens: float, batch: int) -> None:
     share = placecell.share_of_position(Plain(sigma, tokens), MANY[:batch])
     assert share["pos"] == pytest.approx(sigma**2 / (sigma**2 + tokens**2), rel=0.1)
+
+
+def test_a_model_without_a_table_has_no_share() -> None:
+    model = nn.Sequential(nn.Embedding(500, 8), nn.Linear(8, 4))
+    with pytest.raises(InputError, match="Sequential has no table of positions"):
+        placecell.share_of_position(model, MANY)
 
 
 def test_an_addition_that_scales() -> None:

@@ -15,6 +15,7 @@ from placecell.doctor.find import Table, Tables, find_tables, stored_tensors
 from placecell.doctor.guard import left_alone, unwrap
 from placecell.doctor.shapes import varying_axes
 from placecell.doctor.trace import Watch
+from placecell.errors import InputError
 from placecell.seeds import torch_stream
 
 ENOUGH = 4  # examples in a batch; with fewer, others are made
@@ -118,6 +119,11 @@ def share_of_position(model: nn.Module, example: Any) -> dict[str, float]:
     dict of str to float
         ρ by the table's name.
 
+    Raises
+    ------
+    InputError
+        If the model joins no table of positions with the tokens of this example.
+
     Examples
     --------
     >>> import torch
@@ -127,7 +133,13 @@ def share_of_position(model: nn.Module, example: Any) -> dict[str, float]:
     True
     """
     tables = find_tables(model, example)
-    return {name: built.rho for name, built in as_built(model, example, tables).items()}
+    shares = {name: built.rho for name, built in as_built(model, example, tables).items()}
+    if not shares:
+        raise InputError(
+            f"{type(model).__name__} has no table of positions that is joined with the tokens of "
+            "this example, so positions have no share to measure."
+        )
+    return shares
 
 
 def _softmax_after(table: Table, tables: Tables) -> int | None:
