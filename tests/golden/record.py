@@ -30,6 +30,8 @@ from threadpoolctl import threadpool_limits
 import placecell
 from placecell.train import Watch
 
+# Of OpenBLAS, which numpy and scipy use: processors of one name have different ones by default.
+KERNELS = "Haswell"
 ENCODINGS = (
     "learnable",
     "random",
@@ -213,4 +215,7 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
+    if os.environ.get("OPENBLAS_CORETYPE") != KERNELS:  # read when numpy is imported
+        where = os.environ | {"OPENBLAS_CORETYPE": KERNELS}
+        sys.exit(subprocess.run([sys.executable, *sys.argv], env=where).returncode)
     main(Path(sys.argv[1]))
