@@ -24,10 +24,11 @@ import torch
 from scipy.spatial import procrustes
 from sklearn.metrics import adjusted_rand_score
 
-from discover_rivals import LAYOUTS, RIVALS
+from discover_rivals import CLUSTERINGS, LAYOUTS, RIVALS
 from discover_tables import TABLES, Known
 from placecell.discover import PlaceMap
-from placecell.discover.layout import find_modules
+from placecell.discover.modules import find_modules, partition_trust
+from placecell.discover.prepared import Prepared
 from placecell.discover.variables import find_variables
 
 Array = np.ndarray
@@ -76,20 +77,19 @@ def measure(name: str, seed: int, jobs: int, steps: int) -> dict[str, Any]:
     }
     for simple in SIMPLE:
         similarity = RIVALS[simple](known.values)
-        labels = find_modules(similarity, np.random.default_rng(0))
-        result[simple] = scores(known, similarity, {}, labels)
+        result[simple] = scores(known, similarity, {}, modules_by(simple, similarity, known))
     return result | scores(known, found.similarity_, {"ours": found.embedding_}, found.labels_)
 
 
 def scores(
-    known: Known, similarity: Array, coords: dict[str, Array], labels: Array
+    known: Known, similarity: Array, coords: dict[str, Array], labels: Array | None
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if known.neighbours is not None:
         found["nb"] = neighbour_share(similarity, known.neighbours)
     if known.coords is not None:
         found["R2"] = {k: procrustes_r2(v, known.coords) for k, v in coords.items()}
-    if known.modules is not None:
+    if known.modules is not None and labels is not None:
         found["ARI"] = float(adjusted_rand_score(known.modules, labels))
     return found
 
@@ -114,9 +114,28 @@ def measure_rivals(name: str, seed: int) -> dict[str, Any]:
                 coords[layout] = lay_out(similarity, 2)
             except ImportError:
                 continue  # umap-learn is not installed
-        labels = find_modules(similarity, np.random.default_rng(0))
+        labels = modules_by(rival, similarity, known)
         result[rival] = {"seconds": taken} | scores(known, similarity, coords, labels)
+        if known.modules is not None:
+            result[rival]["usual ARI"] = {
+                name: float(adjusted_rand_score(known.modules, find(similarity)))
+                for name, find in CLUSTERINGS.items()
+            }
     return result
+
+
+def modules_by(rival: str, similarity: Array, known: Known) -> Array | None:
+    """Modules of a rival's similarity by our method, halves of the rows and all."""
+    if known.modules is None:
+        return None
+    rows = np.arange(len(known.values)) if known.groups is None else known.groups
+    data = Prepared(known.values, np.ones(len(rows)), rows)
+    halves = []
+    for seed in range(3):
+        one, two = ({rival: RIVALS[rival](half.x)} for half in data.halves(seed))
+        halves.append((one, two))
+    read, rng = {rival: similarity}, np.random.default_rng(0)
+    return find_modules(read, rng, partition_trust(halves, rng))
 
 
 def null_table(kind: str, seed: int) -> tuple[Array, Array | None]:
@@ -245,7 +264,7 @@ def main() -> None:
     if arguments.what == "show":
         return show(folder)
     if arguments.what == "null":
-        for seed in range(arguments.null_tables):
+        for seed in range(arguments.first, arguments.null_tables):
             keep(folder / f"null-{seed}.json", lambda seed=seed: measure_null(seed))
         return None
     for name in arguments.tables or TABLES:

@@ -138,6 +138,52 @@ def umap(similarity: Array, dims: int) -> Array:
 LAYOUTS = {"MDS": mds, "Isomap": isomap, "spectral": spectral, "UMAP": umap}
 
 
+def louvain(similarity: Array) -> Array:
+    """Communities of all pairs, by networkx with its defaults."""
+    import networkx as nx
+
+    s = np.clip(similarity, 0, None).copy()
+    np.fill_diagonal(s, 0)
+    labels = np.zeros(len(s), dtype=int)
+    graph = nx.from_numpy_array(s)
+    for number, members in enumerate(nx.community.louvain_communities(graph, seed=0)):
+        labels[list(members)] = number
+    return labels
+
+
+def spectral_clusters(similarity: Array) -> Array:
+    """Spectral clustering into as many as the widest gap of eigenvalues says, from 2 to 20."""
+    from sklearn.cluster import SpectralClustering
+
+    s = np.clip(similarity, 0, None) + 1e-9
+    np.fill_diagonal(s, 0)
+    scale = np.sqrt(s.sum(1))
+    values = np.linalg.eigvalsh(s / np.outer(scale, scale))[::-1][:21]
+    count = 2 + int(np.argmax(-np.diff(values[1:])))
+    model = SpectralClustering(count, affinity="precomputed", random_state=0)
+    return np.asarray(model.fit_predict(s))
+
+
+def average_linkage(similarity: Array) -> Array:
+    """Average linkage, cut where the silhouette is best, from 2 to 20 clusters."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+    from sklearn.metrics import silhouette_score
+
+    d = distances(similarity)
+    tree = linkage(squareform(d, checks=False), "average")
+    cuts = [fcluster(tree, count, "maxclust") for count in range(2, min(21, len(d)))]
+    cuts = [cut for cut in cuts if 1 < len(np.unique(cut)) < len(d)]
+    return max(cuts, key=lambda cut: silhouette_score(d, cut, metric="precomputed"))
+
+
+CLUSTERINGS = {  # what a person would use for modules
+    "Louvain": louvain,
+    "spectral": spectral_clusters,
+    "average linkage": average_linkage,
+}
+
+
 def _partial(precision: Array) -> Array:
     scale = np.sqrt(np.diag(precision))
     return np.abs(precision / np.outer(scale, scale))

@@ -15,6 +15,7 @@ from placecell.discover.candidates import consensus, pairwise_readouts, single_r
 from placecell.discover.choice import Told, informativeness, score_readouts
 from placecell.discover.columns import learn_coding
 from placecell.discover.evidence import gain_test, split_rows
+from placecell.discover.modules import find_modules
 from placecell.discover.network import Rows, Training, draw_hidden, gains, train
 from placecell.discover.prepared import Coded, Prepared
 from placecell.discover.readout import ablation, correlation, mutual_information
@@ -158,7 +159,7 @@ def test_a_line_has_one_dimension() -> None:
 def test_modules_and_order() -> None:
     labels = np.repeat([0, 1, 2], 5)[np.random.default_rng(0).permutation(15)]
     similarity = (labels[:, None] == labels) + 0.05
-    found = layout.find_modules(similarity, np.random.default_rng(0))
+    found = find_modules({"all": similarity}, np.random.default_rng(0))
     assert len({(a, b) for a, b in zip(found, labels, strict=True)}) == 3
     order = layout.matrix_order(similarity, found)
     assert sorted(order.tolist()) == list(range(15))
@@ -172,7 +173,7 @@ def test_weak_ties_to_many_do_not_run_modules_together() -> None:
     shared = 1.5 * rng.normal(size=(400, 1))
     x = 0.6 * rng.normal(size=(400, 6))[:, labels] + shared + rng.normal(size=(400, 60))
     all_pairs = louvain(layout.balanced(correlation(x)), np.random.default_rng(0))
-    found = layout.find_modules(correlation(x), np.random.default_rng(0))
+    found = find_modules({"all": correlation(x)}, np.random.default_rng(0))
     assert adjusted_rand_score(labels, all_pairs) < 0.7
     assert adjusted_rand_score(labels, found) > 0.95
 

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from placecell.discover.layout import balanced, neighbour_agreement
+from placecell.discover.modules import READ, Partition, partition_trust
 from placecell.discover.network import Net, Rows
 from placecell.discover.prepared import Coded, Prepared
 from placecell.discover.readout import (
@@ -18,12 +19,13 @@ from placecell.discover.readout import (
     mutual_information,
     partial_correlation,
 )
-from placecell.seeds import torch_stream
+from placecell.seeds import numpy_stream, torch_stream
 
 Array = NDArray[np.float64]
 NET_READOUTS = ("ablation", "signed ablation")
 JOINED = ("partial correlation", "mutual information", "ablation")  # in the consensus
 SPLITS, FEW_SPLITS = 6, 2  # of the rows into halves, by which agreement is measured
+MODULE_SPLITS = 3  # of these, by which partitions are trusted
 MANY = 160  # columns from which there are few splits, since each takes long
 
 
@@ -66,6 +68,14 @@ def single_readouts(
     return {name: balanced(each) for name, each in {**pairwise, **named}.items()}
 
 
+def module_readouts(
+    pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
+) -> dict[str, Array]:
+    """The similarities by which modules are found, as they are: not scaled."""
+    named = {} if of_net is None else dict(zip(NET_READOUTS, of_net, strict=True))
+    return {name: each for name, each in {**pairwise, **named}.items() if name in READ}
+
+
 def consensus(readouts: Mapping[str, Array], trust: Mapping[str, float]) -> Array:
     """What several read-outs say together: their mean, each with the weight of its trust.
 
@@ -100,10 +110,16 @@ class Candidates:
         Share of each column's three nearest on which two maps by a read-out agree (n,), one of
         each half of the rows; the mean over several ways to halve them. That of a network is at
         most that of the pairwise read-out that agrees most.
+    trust : dict
+        How far each partition into modules comes out the same twice (see `partition_trust`).
+    of_net : tuple, optional
+        What a network says of the training rows (see `ablation`).
     """
 
     on_train: dict[str, Array]
     agreement: dict[str, Array]
+    trust: dict[Partition, float]
+    of_net: tuple[Array, Array] | None = None
 
     @classmethod
     def read(
@@ -142,13 +158,11 @@ class Candidates:
         pairwise = pairwise_readouts(train, coded)
         whole = single_readouts(pairwise, of_net[0])
         splits = SPLITS if data.x.shape[1] <= MANY else FEW_SPLITS
-        pairs = [
-            [
-                single_readouts(pairwise_readouts(half, Coded.learn(half)), of_half)
-                for half, of_half in zip(data.halves(seed + k), of_net[1:], strict=True)
-            ]
+        halves = [
+            [pairwise_readouts(half, Coded.learn(half)) for half in data.halves(seed + k)]
             for k in range(splits)
         ]
+        pairs = [list(map(single_readouts, both, of_net[1:])) for both in halves]
         agreement = {
             name: _mean_agreement([(one[name], two[name]) for one, two in pairs]) for name in whole
         }
@@ -162,7 +176,16 @@ class Candidates:
                 agreement[name] = agreement[name] * min(
                     1.0, most / agreement[name].mean().clip(1e-9)
                 )
-        return cls({**whole, "consensus": consensus(whole, trust)}, agreement)
+        by_half = [
+            (module_readouts(one, of_net[1]), module_readouts(two, of_net[2]))
+            for one, two in halves[:MODULE_SPLITS]
+        ]
+        return cls(
+            {**whole, "consensus": consensus(whole, trust)},
+            agreement,
+            _capped(partition_trust(by_half, numpy_stream(seed, "partitions"))),
+            of_net[0],
+        )
 
     def read_again(
         self, name: str, pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
@@ -172,6 +195,16 @@ class Candidates:
         if name != "consensus":
             return readouts[name]
         return consensus(readouts, {k: float(each.mean()) for k, each in self.agreement.items()})
+
+
+def _capped(trust: dict[Partition, float]) -> dict[Partition, float]:
+    """Partitions by a network count for no more than those by pairs of columns: it is one network
+    that was read twice."""
+    most = {
+        fineness: max(v for (name, f), v in trust.items() if f == fineness and name != "ablation")
+        for _, fineness in trust
+    }
+    return {key: min(value, most[key[1]]) for key, value in trust.items()}
 
 
 def _mean_agreement(pairs: Sequence[tuple[Array, Array]]) -> Array:

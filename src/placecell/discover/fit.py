@@ -10,7 +10,12 @@ import torch
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from placecell.discover.candidates import NET_READOUTS, Candidates, pairwise_readouts
+from placecell.discover.candidates import (
+    NET_READOUTS,
+    Candidates,
+    module_readouts,
+    pairwise_readouts,
+)
 from placecell.discover.choice import (
     MOST_COLUMNS,
     NET_ROWS,
@@ -22,9 +27,11 @@ from placecell.discover.choice import (
 from placecell.discover.columns import IntArray
 from placecell.discover.evidence import Evidence, Split, gain_test
 from placecell.discover.layout import neighbour_agreement
+from placecell.discover.modules import find_modules
 from placecell.discover.network import Net, Rows, Trained, Training, gains, train
 from placecell.discover.prepared import Coded, Prepared
 from placecell.discover.readout import ablation, mutual_information
+from placecell.seeds import numpy_stream
 
 Array = NDArray[np.float64]
 FEW_ROWS = 100  # below, no network is trained: it would only learn the rows by heart
@@ -75,6 +82,8 @@ class Fitted:
     similarity : array of shape (n, n)
     stability : array of shape (n,)
         Share of each column's three nearest on which two maps agree.
+    labels : int array of shape (n,)
+        Module of each column.
     partial : bool
         Whether Ctrl-C cut something short.
     notes : list of str
@@ -93,6 +102,7 @@ class Fitted:
     readout: str = ""
     similarity: Array = field(default_factory=lambda: np.zeros((0, 0)))
     stability: Array = field(default_factory=lambda: np.zeros(0))
+    labels: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     partial: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -291,14 +301,33 @@ def _read_all_rows(
     name = fitted.readout
     everything = Coded.learn(data)
     pairwise = pairwise_readouts(data, everything)
-    of_net = name in (*NET_READOUTS, "consensus") and best is not None
     fitted.stability = candidates.agreement[name]
-    if not of_net or best is None:
+    of_net, again = candidates.of_net, []
+    if best is None or name not in (*NET_READOUTS, "consensus"):
         fitted.similarity = candidates.read_again(name, pairwise, None)
-        return
-    fitted.similarity = candidates.on_train[name]
-    if fitted.partial or n_train >= ENOUGH_ROWS:
-        return
+    else:
+        fitted.similarity = candidates.on_train[name]
+        if not fitted.partial and n_train < ENOUGH_ROWS:
+            again = _train_again(fitted, data, everything, n_train, best, settings)
+    if again:
+        one, two = (candidates.read_again(name, pairwise, each) for each in again)
+        fitted.similarity = (one + two) / 2
+        fitted.stability = neighbour_agreement(one, two)
+        of_net = (again[0][0] + again[1][0]) / 2, (again[0][1] + again[1][1]) / 2
+    fitted.labels = find_modules(
+        module_readouts(pairwise, of_net), numpy_stream(settings.seed, "modules"), candidates.trust
+    )
+
+
+def _train_again(
+    fitted: Fitted,
+    data: Prepared,
+    everything: Coded,
+    n_train: int,
+    best: str,
+    settings: Settings,
+) -> list[tuple[Array, Array]]:
+    """What two networks of two seeds, trained on all rows, say; nothing if that was cut short."""
     rows = everything.rows(data, settings.device)
     # as many passes over these more rows as were best over the training rows
     steps = round(fitted.trained[best].best_step * len(data.x) / n_train)
@@ -310,10 +339,4 @@ def _read_all_rows(
     ]
     done = train_several(jobs, settings.n_jobs)
     fitted.partial = any(how.partial for _, how in done)
-    if not fitted.partial:
-        one, two = (
-            candidates.read_again(name, pairwise, ablation(net, rows, settings.seed))
-            for net, _ in done
-        )
-        fitted.similarity = (one + two) / 2
-        fitted.stability = neighbour_agreement(one, two)
+    return [] if fitted.partial else [ablation(net, rows, settings.seed) for net, _ in done]

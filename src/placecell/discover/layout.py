@@ -1,4 +1,4 @@
-"""From similarities to a map: lengths, shortest paths, coordinates, dimensions, modules, order."""
+"""From similarities to a map: lengths, shortest paths, coordinates, dimensions, order."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from scipy.spatial.distance import pdist, squareform
 
-from placecell.analysis.modularity import louvain
-
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 LEAST = 1e-3  # of the largest similarity: a length is at most 1000 times the shortest
 JOINED = 4  # nearest columns that a column is joined to
 MOST_DIMENSIONS = 5
-MODULE_NEAREST = 10  # columns that a column hangs together with
 ROUNDS = 300  # of stress majorisation, at most
 
 
@@ -176,28 +173,6 @@ def estimate_dimensions(similarity: Array) -> int:
         return 1
     floor = 1e-3 * values[0]
     return int(np.argmax(values[:most].clip(floor) / values[1 : most + 1].clip(floor))) + 1
-
-
-def find_modules(similarity: Array, rng: np.random.Generator) -> IntArray:
-    """Find modules of the columns by Louvain's method, which chooses their number.
-
-    Parameters
-    ----------
-    similarity : array of shape (n, n)
-        Symmetric; larger is nearer. Only the nearest ten of each column count (a quarter, of few
-        columns): with all pairs, the many weak ones outweigh the strong and modules run together.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    int array of shape (n,)
-        Modules, numbered from the largest.
-    """
-    s = balanced(similarity)
-    kept = np.zeros(s.shape, dtype=bool)
-    count = min(MODULE_NEAREST, max(3, len(s) // 4))
-    kept[np.arange(len(s))[:, None], nearest(s, count)] = True
-    return louvain(np.where(kept | kept.T, s, 0.0), rng)
 
 
 def matrix_order(similarity: Array, labels: IntArray) -> IntArray:

@@ -90,7 +90,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         The three nearest columns of each column, by name, nearest first.
     labels_ : int array of shape (n,)
         Module of each column, from the largest, 0; −1 for a column that was left out. Modules are
-        found in the data; nobody says they are true.
+        found in the data, by several read-outs together; nobody says they are true.
     n_dimensions_ : int
         How many coordinates the arrangement seems to need.
     stability_ : array of shape (n,)
@@ -210,7 +210,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
                 + "."
             )
         fitted = fit_map(data, split, self._settings(seed))
-        self._keep(fitted, len(data.x), cleaned, seed)
+        self._keep(fitted, len(data.x), cleaned)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -334,7 +334,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         if self.verbose and step % 100 == 0:
             self._say(f"step {step} of {self.steps}")
 
-    def _keep(self, fitted: Fitted, n_rows: int, cleaned: Cleaned, seed: int) -> None:
+    def _keep(self, fitted: Fitted, n_rows: int, cleaned: Cleaned) -> None:
         """Set every attribute that is there after `fit`."""
         n, kept = len(self.column_names_), cleaned.kept
         self.gain_, self.p_value_ = fitted.evidence.gain, fitted.evidence.p_value
@@ -362,8 +362,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.embedding_ = np.full((n, self.n_components), np.nan)
         self.embedding_[kept] = layout.lay_out(fitted.similarity, self.n_components)
         self.labels_ = np.full(n, -1, dtype=np.int64)
-        rng = np.random.default_rng(seed)
-        self.labels_[kept] = layout.find_modules(fitted.similarity, rng)
+        self.labels_[kept] = fitted.labels
         self.n_dimensions_ = layout.estimate_dimensions(fitted.similarity)
         self.stability_ = np.full(n, np.nan)
         self.stability_[kept] = fitted.stability
