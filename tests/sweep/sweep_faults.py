@@ -1,11 +1,12 @@
-"""Faults at the n-th operation on the disk, and a small sweep to suffer them.
+"""Faults at every operation on the disk, and a small sweep to suffer them.
 
-`placecell.store.disk` is replaced, in a process of its own, by one that counts its operations and
-at the n-th of them
+In a process of its own each operation of `placecell.store.disk` is announced before it is made:
 
-- `kill`: is killed (SIGKILL: no handler, no clean-up runs);
-- `full`: finds no space left, there and ever after;
-- `power`: loses the power: what was not synced is gone from the disk, then the process is killed.
+- `Recorder` keeps what the store is at that moment. That is what a kill (SIGKILL: no handler, no
+  clean-up runs) leaves, no more and no less, so one sweep shows what a kill at each operation does.
+  It keeps beside it what a loss of power leaves: what was not synced is gone from the disk.
+- `Killed` really is killed at the n-th.
+- `Full` finds no space left at the n-th, and ever after.
 """
 
 from __future__ import annotations
@@ -13,24 +14,30 @@ from __future__ import annotations
 import errno
 import multiprocessing
 import os
-import shutil
+import re
 import signal
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from placecell.config import RunConfig
+from placecell.errors import InputError
 from placecell.store import disk
 from placecell.store.files import read_json
 from placecell.sweep import local, sweep
+from placecell.sweep.backends import base
 from placecell.sweep.backends.local import PRELOAD
 from placecell.tasks.base import Examples
 from placecell.tasks.latin_square.task import LatinSquare
 from placecell.train import make_task
 
 OPERATIONS = ("write", "sync", "rename", "sync_folder", "remove", "make_folder")
+NEED_SPACE = ("write", "sync", "rename", "make_folder")
 # forks from a process that has torch but has never trained
 CONTEXT = multiprocessing.get_context("forkserver")
 USED = ("filelock", "numpy.ctypeslib", "placecell.tasks.latin_square.task", "safetensors.torch")
@@ -45,6 +52,10 @@ SMALL = {
     "train": {"steps": 3, "eval_every": 2, "batch_size": 8},
 }
 
+Data = dict[str, list[list]]
+Outcomes = list[tuple[str, bool, str]]  # status, whether it was done before, message
+Before = Callable[[str, tuple[Path, ...]], None]  # told each operation before it is made
+
 
 def small_sweep() -> list[RunConfig]:
     """Two runs, the second of which diverges."""
@@ -52,39 +63,43 @@ def small_sweep() -> list[RunConfig]:
     return [config, config.override({"lr": 1e30, "sigma": 2.0, "optimizer": "sgd"})]
 
 
-@dataclass
-class Faulty:
-    """Counts the operations of `placecell.store.disk` and does to the n-th what `fault` says."""
+def drawn() -> Data:
+    """The data of the small sweep as plain lists; drawing them takes longer than all the rest of
+    it."""
+    splits = make_task(small_sweep()[0]).splits()
+    return {name: [getattr(e, part).tolist() for part in PARTS] for name, e in splits.items()}
 
-    fault: str
-    at: int
-    count: int = 0
+
+@dataclass
+class Recorder:
+    """Keeps what a kill and a loss of power before each operation leave of `store`.
+
+    Each different state is a folder in `kept`, whose files are links to those of the store: bytes,
+    times and file numbers are the same, so the sweep that goes on there cannot tell it from the
+    store itself. States with the same names, bytes, times and file numbers are one folder.
+    """
+
+    store: Path
+    kept: Path
+    operations: list[str] = field(default_factory=list)
+    # fault -> the state that it leaves before each operation
+    states: dict[str, list[Path]] = field(default_factory=lambda: {"kill": [], "power": []})
+    folders: dict[tuple, Path] = field(default_factory=dict)
     written: set[Path] = field(default_factory=set)  # content not synced
-    # name not synced, and its content before
-    renamed: list[tuple[Path, bytes | None]] = field(default_factory=list)
+    # name not synced, and a link to what it was before
+    renamed: list[tuple[Path, Path | None]] = field(default_factory=list)
     made: list[Path] = field(default_factory=list)  # folders whose names are not synced
 
-    def install(self) -> None:
-        for name in OPERATIONS:
-            setattr(disk, name, self._counted(name, getattr(disk, name)))
+    def before(self, name: str, paths: tuple[Path, ...]) -> None:
+        there = [self.store, *self.store.rglob("*")] if self.store.exists() else []
+        now: dict[Path, Path | None] = {path: path for path in there}
+        self.states["kill"].append(self._keep(now))
+        self.states["power"].append(self._keep(self._without_power(now)))
+        self.operations.append(name)
+        self._remember(name, paths)
 
-    def _counted(self, name, real):
-        def operation(*paths):
-            self.count += 1
-            if self.count == self.at or (self.fault == "full" and self.count > self.at > 0):
-                if self.fault == "full" and name in ("write", "sync", "rename", "make_folder"):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                if self.fault == "power":
-                    self._lose()
-                if self.fault in ("kill", "power"):
-                    os.kill(os.getpid(), signal.SIGKILL)
-            self._remember(name, paths)
-            return real(*paths)
-
-        return operation
-
-    def _remember(self, name: str, paths: tuple) -> None:
-        """What the power could take away, before the operation is made."""
+    def _remember(self, name: str, paths: tuple[Path, ...]) -> None:
+        """What the power could take away once the operation is made."""
         path = paths[0]
         if name == "write":
             self.written.add(path)
@@ -93,56 +108,92 @@ class Faulty:
         elif name == "make_folder":
             self.made.append(path)
         elif name == "rename":
-            new = paths[1]
-            self.renamed.append((new, new.read_bytes() if new.exists() else None))
+            new, before = paths[1], None
+            if new.exists():
+                before = self.kept / f"before-{len(self.operations)}"
+                os.link(new, before)
+            self.renamed.append((new, before))
             if path in self.written:
                 self.written.add(new)
         elif name == "sync_folder":
             self.renamed = [(new, before) for new, before in self.renamed if new.parent != path]
             self.made = [folder for folder in self.made if folder.parent != path]
 
-    def _lose(self) -> None:
+    def _without_power(self, now: dict[Path, Path | None]) -> dict[Path, Path | None]:
         """The worst that a disk may do: forget every name and every byte that it was not asked to
         keep."""
-        for path in self.written:
-            if path.exists():
-                path.write_bytes(b"")
+        left = {path: None if path in self.written else source for path, source in now.items()}
         for new, before in reversed(self.renamed):
-            new.unlink(missing_ok=True)
+            left.pop(new, None)
             if before is not None:
-                new.write_bytes(before)
-        for folder in self.made:
-            shutil.rmtree(folder, ignore_errors=True)
+                left[new] = before
+        return {
+            path: source
+            for path, source in left.items()
+            if not any(path.is_relative_to(folder) for folder in self.made)
+        }
+
+    def _keep(self, state: dict[Path, Path | None]) -> Path:
+        """The folder of a state: name -> where its content is, or None if it is empty."""
+        names = sorted(state)
+        mark = tuple((name, *self._content(state[name])) for name in names)
+        if mark not in self.folders:
+            folder = self.folders[mark] = self.kept / str(len(self.folders))
+            for name in names:
+                source, copy = state[name], folder / name.relative_to(self.store)
+                if source is None:
+                    copy.touch()
+                elif source.is_dir():
+                    copy.mkdir()
+                else:
+                    os.link(source, copy)
+        return self.folders[mark]
+
+    @staticmethod
+    def _content(path: Path | None) -> tuple:
+        """All that a sweep can read of a file."""
+        if path is None:
+            return (b"",)
+        if path.is_dir():
+            return ()
+        stat = path.stat()
+        return path.read_bytes(), stat.st_ino, stat.st_mtime_ns
 
 
-def drawn() -> dict[str, list[list]]:
-    """The data of the small sweep as plain lists; drawing them takes longer than all the rest of
-    it."""
-    splits = make_task(small_sweep()[0]).splits()
-    return {name: [getattr(e, part).tolist() for part in PARTS] for name, e in splits.items()}
+@dataclass
+class Killed:
+    """Kills this process at an operation."""
+
+    at: int
+    count: int = 0
+
+    def before(self, name: str, paths: tuple[Path, ...]) -> None:
+        self.count += 1
+        if self.count == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
-def sweep_here(out: Path, data: dict[str, list[list]], fault: str, at: int, pipe) -> None:
-    """The small sweep in this process, with a fault; how many operations there were goes into
-    `pipe`."""
-    splits = {
-        name: Examples(*(torch.tensor(part) for part in parts)) for name, parts in data.items()
-    }
-    LatinSquare.splits = lambda self: splits
-    torch.set_num_threads(1)
-    os.fsync = lambda handle: None  # a kill takes nothing from the disk, and `power` is simulated
-    faulty = Faulty(fault, at)
-    faulty.install()
-    outcomes = sweep(small_sweep(), out, local(0), checkpoint_seconds=0)
-    pipe.send((faulty.count, [(o.status, o.reused, o.message) for o in outcomes]))
+@dataclass
+class Full:
+    """Has no space left at an operation and ever after; `remove` and `sync_folder` need none."""
+
+    at: int
+    count: int = 0
+
+    def before(self, name: str, paths: tuple[Path, ...]) -> None:
+        self.count += 1
+        if self.count >= self.at and name in NEED_SPACE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def sweep_in_child(
-    out: Path, data, fault: str = "none", at: int = 0, kill_after: float | None = None
-):
-    """Exit code of the process, and what it reported (None if it was killed)."""
+# ------------------------------------------------------------------ in processes of their own
+
+
+def in_child(function: Callable, data: Data, *words: Any, kill_after: float | None = None):
+    """Exit code of a process that calls `function`, and what that returned (None if it was
+    killed)."""
     here, there = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=sweep_here, args=(out, data, fault, at, there))
+    process = CONTEXT.Process(target=_child, args=(there, function, data, words))
     process.start()
     there.close()
     if kill_after is not None:
@@ -155,6 +206,63 @@ def sweep_in_child(
     process.join()
     here.close()
     return process.exitcode, report
+
+
+def _child(pipe, function: Callable, data: Data, words: tuple) -> None:
+    splits = {
+        name: Examples(*(torch.tensor(part) for part in parts)) for name, parts in data.items()
+    }
+    LatinSquare.splits = lambda self: splits
+    torch.set_num_threads(1)
+    os.fsync = lambda handle: None  # a kill takes nothing from the disk, and `power` is simulated
+    base.environment = cache(base.environment)  # it asks git, which takes longer than the training
+    pipe.send(function(*words))
+
+
+def _watch(before: Before, operations: dict[str, Callable]) -> None:
+    def watched(name: str, *paths: Path) -> None:
+        before(name, paths)
+        operations[name](*paths)
+
+    for name in OPERATIONS:
+        setattr(disk, name, partial(watched, name))
+
+
+def _sweep(out: Path) -> Outcomes:
+    outcomes = sweep(small_sweep(), out, local(0), checkpoint_seconds=0)
+    return [(o.status, o.reused, o.message) for o in outcomes]
+
+
+def recorded(store: Path, kept: Path) -> tuple[Outcomes, list[str], dict[str, list[Path]]]:
+    """The small sweep, its operations, and for each of them what a fault there leaves."""
+    recorder = Recorder(store, kept)
+    _watch(recorder.before, {name: getattr(disk, name) for name in OPERATIONS})
+    return _sweep(store), recorder.operations, recorder.states
+
+
+def killed(store: Path, at: int) -> None:
+    """The small sweep, killed at an operation (at none, if it has fewer)."""
+    _watch(Killed(at).before, {name: getattr(disk, name) for name in OPERATIONS})
+    _sweep(store)
+
+
+def full(stores: dict[int, Path]) -> dict[int, Outcomes]:
+    """The small sweep for each of some operations, with no space left from there on. Where it
+    refused to go on, what it said is the only outcome."""
+    operations = {name: getattr(disk, name) for name in OPERATIONS}
+    outcomes: dict[int, Outcomes] = {}
+    for at, store in stores.items():
+        _watch(Full(at).before, operations)
+        try:
+            outcomes[at] = _sweep(store)
+        except InputError as error:
+            outcomes[at] = [("refused", False, str(error))]
+    return outcomes
+
+
+def resumed(stores: Sequence[Path]) -> list[Outcomes]:
+    """The small sweep in each of some stores, with no fault."""
+    return [_sweep(store) for store in stores]
 
 
 def content(out: Path) -> dict[str, bytes]:
@@ -170,3 +278,8 @@ def content(out: Path) -> dict[str, bytes]:
 
 def _status(path: Path) -> bytes:
     return repr(sorted((k, v) for k, v in read_json(path).items() if k != "seconds")).encode()
+
+
+def names(out: Path) -> set[str]:
+    """The names of all files and folders of a store; of half-written files without the process."""
+    return {re.sub(r"\.\d+\.tmp$", ".tmp", str(path.relative_to(out))) for path in out.rglob("*")}

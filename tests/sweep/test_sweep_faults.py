@@ -8,15 +8,29 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import pytest
-from sweep_faults import content, drawn, small_sweep, sweep_in_child
+from sweep_faults import (
+    NEED_SPACE,
+    content,
+    drawn,
+    full,
+    in_child,
+    killed,
+    names,
+    recorded,
+    resumed,
+    small_sweep,
+)
 
 from placecell.config import RunConfig
 from placecell.config.presets import base_config
@@ -26,6 +40,7 @@ from placecell.store.files import read_json
 from placecell.sweep import grid, local, sweep
 from placecell.sweep.backends.local import Local
 
+CHECKPOINT = "checkpoint.safetensors"
 SLICES = 8  # so that several processes can share the work
 
 
@@ -34,62 +49,108 @@ def data() -> dict:
     return drawn()
 
 
+@dataclass
+class Whole:
+    """A sweep that nothing happened to, and what a fault at each of its operations would leave."""
+
+    content: dict[str, bytes]
+    operations: list[str]
+    states: dict[str, list[Path]]
+    seconds: float  # that such a sweep takes
+    # from which it was seen that the sweep goes on: several operations leave the same
+    good: set[Path] = field(default_factory=set)
+
+
 @pytest.fixture(scope="module")
-def whole(data, tmp_path_factory: pytest.TempPathFactory):
-    """The store of a sweep that nothing happened to, and the number of operations it took."""
-    out = tmp_path_factory.mktemp("whole") / "store"
-    code, report = sweep_in_child(out, data)
+def whole(data, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    folder = tmp_path_factory.mktemp("whole")
+    code, report = in_child(recorded, data, folder / "store", folder)
     assert code == 0
-    operations, outcomes = report
+    outcomes, operations, states = report
     assert [status for status, _, _ in outcomes] == ["done", "diverged"]
-    assert operations > 100
-    return content(out), operations
+    assert len(operations) > 100
+    start = time.monotonic()
+    in_child(killed, data, folder / "timed", 0)
+    seconds = time.monotonic() - start
+    return Whole(content(folder / "store"), operations, states, seconds)
 
 
-def resume_and_compare(out: Path, data, whole) -> list:
-    """The same sweep once more, without a fault: it must end as if nothing had happened."""
-    code, report = sweep_in_child(out, data)
+def resume_and_compare(stores: Sequence[Path], data, whole: Whole) -> list:
+    """The same sweep once more in each, without a fault: it must end as if nothing had happened."""
+    code, outcomes = in_child(resumed, data, stores)
     assert code == 0
-    assert content(out) == whole
-    assert {row["status"] for row in Store(out).rows()} == {"done", "diverged"}
-    return report[1]
+    for out in stores:
+        assert content(out) == whole.content, out
+        assert {row["status"] for row in Store(out).rows()} == {"done", "diverged"}
+    return outcomes
+
+
+def a_copy(state: Path, folder: Path) -> Path:
+    """The state in a folder, to go on from; before the first operation there is nothing yet."""
+    copy = folder / state.name
+    return shutil.copytree(state, copy, copy_function=os.link) if state.exists() else copy
+
+
+def operations_of(part: int, whole: Whole) -> range:
+    """The operations, counted from 1, of a slice."""
+    total = len(whole.operations)
+    return range(1 + total * part // SLICES, 1 + total * (part + 1) // SLICES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(SLICES))
 @pytest.mark.parametrize("fault", ["kill", "power", "full"])
-def test_a_fault_at_every_operation(fault: str, part: int, data, whole, tmp_path: Path) -> None:
-    expected, operations = whole
-    for at in range(1 + part, operations + 1, SLICES):
-        out = tmp_path / str(at)
-        code, report = sweep_in_child(out, data, fault, at)
-        if fault != "full":
-            assert (code, report) == (-signal.SIGKILL, None), f"not killed at operation {at}"
-        elif (
-            report is not None
-        ):  # the sweep came to its end, and says of each run that could not be written why
-            for status, _, message in report[1]:
-                assert status in ("done", "diverged") or "No space left on device" in message
-        resume_and_compare(out, data, expected)
+def test_a_fault_at_every_operation(
+    fault: str, part: int, data, whole: Whole, tmp_path: Path
+) -> None:
+    operations = operations_of(part, whole)
+    if fault != "full":
+        left = dict.fromkeys(whole.states[fault][at - 1] for at in operations)
+        new = [state for state in left if state not in whole.good]
+        stores = [a_copy(state, tmp_path) for state in new]
+        resume_and_compare(stores, data, whole)
+        whole.good.update(new)
+        return
+    # at an operation that needs no space, the next one is the first to fail
+    failing = [at for at in operations if whole.operations[at - 1] in NEED_SPACE]
+    stores = {at: tmp_path / str(at) for at in failing}
+    code, outcomes_at = in_child(full, data, stores)
+    assert code == 0
+    for outcomes in outcomes_at.values():
+        # whether the sweep came to its end or not, it says why what was not written was not
+        for status, _, message in outcomes:
+            assert status in ("done", "diverged") or "No space left on device" in message
+    resume_and_compare(list(stores.values()), data, whole)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
-def test_killed_at_random_moments(part: int, data, whole, tmp_path: Path) -> None:
+def test_a_kill_leaves_what_was_recorded(part: int, data, whole: Whole, tmp_path: Path) -> None:
+    """Of every tenth operation, in steps: a process that is really killed there."""
+    for at in range(1 + 2 * part, len(whole.operations) + 1, 10):
+        out = tmp_path / str(at)
+        assert in_child(killed, data, out, at) == (-signal.SIGKILL, None)
+        state = whole.states["kill"][at - 1]
+        assert names(out) == names(state), f"operation {at}"
+        # a checkpoint says how long it took
+        finished = [name for name in content(out) if not name.endswith((".tmp", CHECKPOINT))]
+        assert all(content(out)[name] == content(state)[name] for name in finished)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(5))
+def test_killed_at_random_moments(part: int, data, whole: Whole, tmp_path: Path) -> None:
     """Ten a part. A run that was ended before the kill is not trained again."""
-    moments, killed = random.Random(part), 0
-    for number in range(10):
-        out = tmp_path / str(number)
-        code, _ = sweep_in_child(out, data, kill_after=moments.uniform(0.0, 0.4))
-        killed += code == -signal.SIGKILL
-        ended = {
-            path.parent.name
-            for path in out.glob("*/status.json")
-            if read_json(path)["status"] == "done"
-        }
-        outcomes = resume_and_compare(out, data, whole[0])
-        assert sum(reused for _, reused, _ in outcomes) >= len(ended)
-    assert killed > 0
+    moments, killed_in_time, ended = random.Random(part), 0, []
+    stores = [tmp_path / str(number) for number in range(10)]
+    for out in stores:
+        moment = moments.uniform(0, whole.seconds)
+        code, _ = in_child(killed, data, out, 0, kill_after=moment)
+        killed_in_time += code == -signal.SIGKILL
+        ended.append(sum(read_json(path)["status"] == "done" for path in out.glob("*/status.json")))
+    for number, outcomes in zip(ended, resume_and_compare(stores, data, whole), strict=True):
+        assert sum(reused for _, reused, _ in outcomes) >= number
+    assert killed_in_time > 0
 
 
 # ------------------------------------------------------------------ workers that die, runs that
