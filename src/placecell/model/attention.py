@@ -76,19 +76,24 @@ class Attention(nn.Module):
             visible = near if visible is None else visible & near
         return visible_and_present(visible, present)
 
-    def _split(self, x: Tensor) -> Tensor:
-        b, n, _ = x.shape
-        return x.view(b, n, self.heads, self.e).transpose(1, 2)  # b n d -> b h n e
+    def _by_head(self, x: Tensor, parts: int) -> tuple[Tensor, ...]:
+        """Split the last axis of x (b n parts·d) into parts, each by head (b h n e).
+
+        One view with an axis for each of them: of parts that are split off first and by head
+        afterwards, compiled code copies the gradients number by number.
+        """
+        by_head = x.unflatten(-1, (parts, self.heads, self.e)).unbind(2)  # b n h e
+        return tuple(part.transpose(1, 2) for part in by_head)
 
     def _project(self, x: Tensor, x_q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the queries of x_q (b q d) and the keys and values of x (b n d), by head."""
         if x_q is x:
-            q, k, v = self.qkv(x).chunk(3, dim=-1)
+            q, k, v = self._by_head(self.qkv(x), 3)
         else:
             d = x.shape[-1]
-            q = F.linear(x_q, self.qkv.weight[:d], self.qkv.bias[:d])
-            k, v = F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]).chunk(2, dim=-1)
-        return self._split(q), self._split(k), self._split(v)
+            (q,) = self._by_head(F.linear(x_q, self.qkv.weight[:d], self.qkv.bias[:d]), 1)
+            k, v = self._by_head(F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]), 2)
+        return q, k, v
 
     def _folded(self, x: Tensor, x_q: Tensor, visible: Tensor | None) -> Tensor:
         """Attention of one head with two projections of the tokens instead of four.
