@@ -200,10 +200,10 @@ def test_colours_and_three_dimensions(opened: Any) -> None:
     tab = opened.page
     tab.locator("#tables-view").select_option("points")
     names = [t.get("name") for t in plotted(tab, "tables-a-plot")]
-    assert names[1:] == ["row 0", "row 1", "row 2", "row 3"]
+    assert names[1:] == ["row 1", "row 2", "row 3", "row 4"]
     tab.locator("#tables-colour").select_option("column")
     assert [t.get("name") for t in plotted(tab, "tables-a-plot")][1:] == [
-        f"column {i}" for i in range(4)
+        f"column {i}" for i in range(1, 5)
     ]
     assert tab.locator("#tables-turn").is_hidden()
     tab.locator("#tables-view").select_option("space")
@@ -314,16 +314,17 @@ def test_downloads_of_tables_give_what_is_shown(opened: Any, page: Page) -> None
     rows = saved(tab, '[data-csv="tables-a"]')
     assert len(rows) == 16
     assert {row["configuration"] for row in rows} == {"learnable σ=0.5"}
-    assert [row["row"] for row in rows] == [str(i // 4) for i in range(16)]
+    assert [row["row"] for row in rows] == [str(i // 4 + 1) for i in range(16)]
+    assert rows[6]["name"] == "row 2, column 3"
     tab.locator("#tables-view").select_option("matrix")
     shown = plotted(tab, "tables-a-plot")[0]["z"]
-    assert float(rows[2]["similarity_5"]) == pytest.approx(shown[2][5], abs=1e-4)
+    assert float(rows[2]["similarity to row 2, column 2"]) == pytest.approx(shown[2][5], abs=1e-4)
     assert page.summary is not None
     rows = saved(tab, '[data-csv="attention"]')
     assert len(rows) == 256
-    assert sum(float(row["attention"]) for row in rows if row["query"] == "3") == pytest.approx(
-        1, abs=1e-3
-    )
+    assert sum(
+        float(row["attention"]) for row in rows if row["query"] == "row 1, column 4"
+    ) == pytest.approx(1, abs=1e-3)
     assert len(saved(tab, '[data-csv="runs"]')) == 8
     assert saved(tab, '[data-csv="diagnosis"]')[0]["signature"]
     assert len(saved(tab, '[data-csv="conditions"]')) == 4

@@ -3,6 +3,7 @@ that everywhere."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,31 @@ def test_it_is_called_what_it_is(files: Path, tmp_path: Path) -> None:
     page = build_page(Store(folder).run_set()).html
     body = page.split('<main id="main">')[1].split("<script>")[0]
     assert OWN_COMMUNITIES in body.replace("&#39;", "'")
-    for claim in ("true relation", "true arrangement", "ideal relation</h3>", "known network"):
+    for claim in ("true relation", "true arrangement", "ideal relation", "known network"):
         assert claim not in body, claim
+    shown = re.sub('(id|for|class)="[^"]*"', "", body.split("<script")[0])  # and what is read aloud
+    for claim in ("true ", "ideal", "truth"):
+        assert claim not in shown.replace("not a known truth", ""), claim
+
+
+def test_no_table_and_no_figure_calls_them_true(files: Path, tmp_path: Path) -> None:
+    from matplotlib.text import Text
+
+    from placecell.report import write_analysis
+    from placecell.report.figures import finding, networks, paper
+
+    findings = placecell.analyse(train(files, tmp_path / "runs"))
+    summary = findings.summary
+    drawn = [finding.fig_finding(summary), finding.fig_tables(summary)]
+    drawn += [*networks.pictures(summary).values(), *paper.paper_panels(summary).values()]
+    said = [one.get_text() for figure in drawn for one in figure.findobj(Text)]
+    written = write_analysis(findings, tmp_path / "out").paths
+    said += [path.read_text() for path in written if path.suffix != ".png"]
+    for text in said:
+        bare = text.replace("not a known truth", "").replace("No networks are known", "")
+        bare = bare.replace('_is_better": true', "").lower()
+        assert not {"true", "truth", "ideal", "known"} & set(re.findall("[a-z]+", bare)), text
+    assert set(findings.places["community"]) == {"1", "2", "3"}
 
 
 def test_baselines_that_agree_by_construction_are_marked(files: Path, tmp_path: Path) -> None:

@@ -16,9 +16,7 @@ from placecell.study.findings import Findings
 from placecell.study.kernel_table import as_text, kernel_table
 from placecell.study.kernels import Sizes, lazy_rich
 from placecell.study.known import known_measures
-from placecell.study.places import place_table
 from placecell.study.summary import measure
-from placecell.tasks.optional import HasNames
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +51,8 @@ def analyse(folder: Path | str, out: Path | str, quiet: bool = False) -> Written
     folder : Path or str
         A folder of runs.
     out : Path or str
-        The folder for runs.csv, summary.csv, intervals.csv, summary.json, summary.md and figures.
+        The folder for runs.csv, summary.csv, intervals.csv, places.csv, summary.json, summary.md
+        and figures.
     quiet : bool
         Do not count the runs on stderr while they are measured.
 
@@ -73,7 +72,8 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     findings : Findings
         What was measured.
     out : Path or str
-        The folder for runs.csv, summary.csv, intervals.csv, summary.json, summary.md and figures.
+        The folder for runs.csv, summary.csv, intervals.csv, places.csv, summary.json, summary.md
+        and figures.
 
     Returns
     -------
@@ -92,11 +92,9 @@ def write_analysis(findings: Findings, out: Path | str) -> Written:
     files.write_bytes(out / "intervals.csv", files.csv_bytes(findings.intervals))
     files.write_json(out / "summary.json", files.finite(facts))
     files.write_text(out / "summary.md", text + "\n")
-    tables = ("summary.csv", "intervals.csv", "runs.csv")
+    files.write_bytes(out / "places.csv", files.csv_bytes(findings.places))
+    tables = ("summary.csv", "intervals.csv", "runs.csv", "places.csv")
     paths = [out / name for name in ("summary.md", *tables, "summary.json")]
-    if isinstance(summary.task, HasNames):
-        files.write_bytes(out / "places.csv", files.csv_bytes(place_table(summary)))
-        paths.append(out / "places.csv")
     tiles = fig_tiles(summary)
     drawn = {
         **({} if tiles is None else {"tiles": tiles}),

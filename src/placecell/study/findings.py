@@ -14,6 +14,7 @@ import numpy as np
 from placecell import analysis
 from placecell.seeds import numpy_stream
 from placecell.store import RunSet, Table
+from placecell.study.places import place_table
 from placecell.study.records import Array, Summary, more_is_better
 from placecell.study.summary import measure, summarise
 
@@ -59,6 +60,11 @@ class Findings:
     def intervals(self) -> Table:
         """One row per configuration and measurement: mean over seeds with its 95 % interval."""
         return self.summary.interval_table()
+
+    @property
+    def places(self) -> Table:
+        """One row per place: its name, what is known of it, and its nearest in every table."""
+        return place_table(self.summary)
 
     def to_frame(self) -> pd.DataFrame:
         """Return `configurations` as a pandas data frame; `runs.to_frame()` gives the runs.

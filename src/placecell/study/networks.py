@@ -57,6 +57,10 @@ class Networks:
         What the networks are called, such as `module`.
     labels
         The network of each token (n).
+    names
+        What each network is called, in the order of their numbers in `labels`.
+    places
+        The name of each token (n).
     runs
         The runs that are shown.
     title
@@ -65,6 +69,8 @@ class Networks:
 
     word: str
     labels: Labels
+    names: list[str]
+    places: list[str]
     runs: list[NetworkRun]
     title: str
 
@@ -96,7 +102,9 @@ def networks(summary: Summary) -> Networks | None:
     labels = truth.labels[truth.partition]
     title = OWN_COMMUNITIES if truth.from_data else f"known {truth.partition}s"
     runs = [_network_run(run, labels) for run in shown]
-    return Networks(truth.partition, labels, runs, title)
+    name_of = dict(zip(labels.tolist(), truth.named(truth.partition), strict=True))
+    names = [name_of[kind] for kind in sorted(name_of)]
+    return Networks(truth.partition, labels, names, summary.names, runs, title)
 
 
 def _runs_to_show(summary: Summary) -> list[RunSummary]:

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from placecell import analysis
-from placecell.errors import InputError
 from placecell.store.table import Table
 from placecell.study.records import Summary
-from placecell.tasks.optional import HasNames
 
 
 def place_table(summary: Summary) -> Table:
@@ -19,25 +17,24 @@ def place_table(summary: Summary) -> Table:
     Parameters
     ----------
     summary : Summary
-        A sweep of a task whose places have names.
+        A sweep.
 
     Returns
     -------
     Table
-        One row a place: `place` (its number), `name`, its coordinates, its labels, and for the
-        first run of every configuration with a table the name of the place whose row is most
-        similar, with that similarity.
+        One row a place: `place` (its row in a table, from 0), `name`, its coordinates, its labels
+        by name, and for the first run of every configuration with a table the name of the place
+        whose row is most similar, with that similarity.
     """
-    task = summary.task
-    if not isinstance(task, HasNames):
-        raise InputError("the places of this task have no names.")
-    names, coords = task.names(), task.places.coords.double().numpy()
+    names, truth = summary.names, summary.truth
+    coords = summary.task.places.coords.double().numpy()
+    labels = {label: truth.named(label) for label in truth.labels}
     rows: list[dict[str, Any]] = []
     for place, name in enumerate(names):
         row: dict[str, Any] = {"place": place, "name": name}
-        if summary.truth.spatial:
+        if truth.spatial:
             row |= {f"coordinate {axis + 1}": float(v) for axis, v in enumerate(coords[place])}
-        row |= {label: int(values[place]) for label, values in summary.truth.labels.items()}
+        row |= {label: values[place] for label, values in labels.items()}
         rows.append(row)
     for label in summary.labels:
         run = next(r for r in summary.runs if r.label == label)

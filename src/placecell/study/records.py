@@ -17,7 +17,7 @@ from placecell.store.runs import RunResult
 from placecell.store.table import Table
 from placecell.study.intervals import interval_table, mean_interval
 from placecell.tasks.base import Task, Truth
-from placecell.tasks.optional import HasBaselines
+from placecell.tasks.optional import HasBaselines, place_names
 
 Array = NDArray[np.float64]
 OWN_COMMUNITIES = "the communities of the data's own correlations"
@@ -89,6 +89,11 @@ class Summary:
     def n_places(self) -> int:
         """How many places the task has: the rows of a table, and of an attention map."""
         return len(self.task.places.index)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of each place (n), the same in every table, figure and page."""
+        return place_names(self.task)
 
     @property
     def truth(self) -> Truth:

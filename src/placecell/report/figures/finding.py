@@ -9,6 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from placecell import analysis
+from placecell.report.figures.rows import group_colours, name_groups, name_rows
+from placecell.report.names import as_drawn, marks
+from placecell.report.sentences import plural
 from placecell.study.arrangement import arrangement, contrast
 from placecell.study.records import OWN_COMMUNITIES, RunSummary, Summary
 
@@ -22,6 +25,8 @@ WORDS = {
     "table/modularity": "modularity of the table by the known modules",
     "table/modularity_signed": "signed modularity of the table",
 }
+INSIDE = 3  # letters of a mark that fit into a dot
+MOST_NAMED = 60  # tokens whose names stand beside their dots: more would hide each other
 MOST_LINES = 300  # between tokens that belong together: more would hide the tokens
 OTHERS = ("#d1495b", "#edae49", "#00a6c0", "#8a8a8a", "#2f9e44", "#7a5195")
 
@@ -68,8 +73,9 @@ def fig_finding(summary: Summary) -> Figure:
 def fig_tables(summary: Summary) -> Figure:
     """Draw the first two principal components of every table.
 
-    Tokens are numbered and coloured by their first known label, or else by where they are along the
-    first axis; lines join tokens that belong together if there are few enough of them.
+    Tokens have their names, as short as there is room for, and are coloured by their first known
+    label, or else by where they are along the first axis; lines join tokens that belong together if
+    there are few enough of them.
 
     Parameters
     ----------
@@ -92,24 +98,26 @@ def fig_tables(summary: Summary) -> Figure:
     layout = coords if coords.shape[1] == 2 else None
     name = next(iter(truth.labels), None)
     colours = coords[:, 0] if name is None and truth.spatial else truth.labels.get(name or "")
-    kinds = "viridis" if name is None or name != truth.partition else "tab10"
+    shades: dict[str, Any] = {"c": INK} if colours is None else {"c": colours, "cmap": "viridis"}
+    if name is not None and name == truth.partition:
+        shades = group_colours(truth.labels[name])
+        name_groups(figure, truth.labels[name], truth.named(name), plural(name))
     joined = np.argwhere(np.triu(truth.relation) > 0)
+    called = marks(summary.names)
+    inside = max(map(len, called)) <= INSIDE
+    where: dict[str, Any] = {"va": "center", "color": "white"}
+    if not inside:
+        where = {"va": "bottom", "color": INK, "xytext": (0, 3.5), "textcoords": "offset points"}
     for panel, run in zip(panels, shown, strict=False):
         assert run.table is not None
         picture = analysis.picture(run.table, align_to=layout)
         x, y = picture.coordinates.T
         for i, j in joined if len(joined) <= MOST_LINES else ():
             panel.plot(x[[i, j]], y[[i, j]], color="#cccccc", lw=0.4, zorder=0)
-        panel.scatter(x, y, c=INK if colours is None else colours, cmap=kinds, s=60)
-        for number in range(len(x)):
-            panel.annotate(
-                str(number),
-                (x[number], y[number]),
-                ha="center",
-                va="center",
-                fontsize=5.5,
-                color="white",
-            )
+        panel.scatter(x, y, s=60, **shades)
+        for place, mark in enumerate(called if inside or len(x) <= MOST_NAMED else ()):
+            panel.annotate(as_drawn(mark), (x[place], y[place]), ha="center", fontsize=5.5, **where)
+        panel.margins(0.05 if inside else 0.15)
         share = picture.explained[:2].sum()
         panel.set_title(f"{run.label} ({share:.0%} of the variance)", fontsize=8)
         panel.set_xticks([])
@@ -239,7 +247,8 @@ def _agreement(axis: Axes, summary: Summary) -> None:
 
 def _similarity(axis: Axes, summary: Summary, run: RunSummary, colour: str, figure: Figure) -> None:
     assert run.table is not None
-    similarity = analysis.row_similarity(run.table[arrangement(summary).order])
+    order, truth = arrangement(summary).order, summary.truth
+    similarity = analysis.row_similarity(run.table[order])
     np.fill_diagonal(similarity, np.nan)  # of a row with itself: left blank
     most = float(np.nanmax(np.abs(similarity)))
     options: dict[str, Any] = {"vmin": -most, "vmax": most, "cmap": "RdBu_r"}
@@ -247,4 +256,5 @@ def _similarity(axis: Axes, summary: Summary, run: RunSummary, colour: str, figu
     figure.colorbar(image, ax=axis, shrink=0.8)
     axis.set_xlabel(f"{run.label}: similarity of the learned rows", color=colour, fontsize=9)
     axis.set_xticks([])
-    axis.set_yticks([])
+    groups = None if truth.partition is None else truth.named(truth.partition)
+    name_rows(axis, marks(summary.names), order, groups)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from placecell import analysis
 from placecell.report import sentences
+from placecell.report.names import marks
 from placecell.report.page.panels import shown
 from placecell.study.arrangement import Arrangement, arrangement, full_colour
 from placecell.study.records import Array, RunSummary, Summary
 from placecell.study.tables import principal_points, table_course
-from placecell.tasks.optional import HasNames
 
 BUDGET = 8_000_000  # bytes of the page for tables, and the same for attention maps
 FULL = 32767
@@ -70,14 +70,15 @@ def tables(summary: Summary) -> dict[str, Any]:
     n = summary.n_places
     steps = max(len(run.snapshots) for run in runs) or 1
     chosen = shown(runs, steps * (n * 3 + n * (n - 1) // 2) * 2 * 4 // 3, BUDGET)
-    labels = {name: [_plain(v) for v in values] for name, values in truth.labels.items()}
+    labels = {name: truth.named(name) for name in truth.labels}
     edges = np.argwhere(np.triu(truth.relation, 1) > 0)
     how = arrangement(summary)
     return {
         "n": n,
         "spread": SPREAD,
-        "labels": labels or {"position": list(range(n))},
-        "names": _names(summary),
+        "labels": labels or {"position": [str(i + 1) for i in range(n)]},
+        "names": summary.names,
+        "marks": marks(summary.names),
         "views": {view: sentences.reading(summary, view) for view in VIEWS[how.kind]},
         "order": how.order.tolist(),
         "grid": how.shape,
@@ -124,7 +125,8 @@ def attention(summary: Summary) -> dict[str, Any]:
         packed.append(one | {"maps": pack(run.heads), "relation": by_layer})
     return {
         "n": summary.n_places,
-        "names": _names(summary),
+        "names": summary.names,
+        "marks": marks(summary.names),
         "order": how.order.tolist(),
         "borders": how.borders,
         "ideal": pack(ideal),
@@ -173,16 +175,6 @@ def _points(course: Array) -> str:
     return pack(np.array(drawn), SPREAD)
 
 
-def _names(summary: Summary) -> list[str]:
-    """Names of the places; numbers, if the task has none."""
-    task, numbered = summary.task, [f"position {i}" for i in range(summary.n_places)]
-    return list(task.names()) if isinstance(task, HasNames) else numbered
-
-
 def _ordered(runs: Sequence[RunSummary], summary: Summary) -> list[RunSummary]:
     place = {label: i for i, label in enumerate(summary.labels)}
     return sorted(runs, key=lambda run: (place[run.label], run.result.config.seed))
-
-
-def _plain(value: Any) -> int | str:
-    return str(value) if isinstance(value, str) else int(value)

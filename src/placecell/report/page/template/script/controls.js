@@ -12,12 +12,14 @@
 
   function drawAttention() {
     const t = data.attention, { run, layer, head, map } = attentionAt(), ideal = unpack(t.ideal);
-    heat("attention-map", map, t.order, 0, t.borders, (i, j) => `attention of ${t.names[i]} to ${t.names[j]}: ${show(map[i][j])}`);
-    heat("attention-ideal", map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])), t.order, 0, t.borders, (i, j) => `ideal of ${t.names[i]} to ${t.names[j]}: ${show(ideal[i * t.n + j])}`);
+    const known = t.reference === "the true relation"; // communities of the data's own are no ideal
+    const pair = (i, j) => `${brief(t.names[i])} to ${brief(t.names[j])}`;
+    heat("attention-map", map, t, 0, (i, j) => `attention of ${pair(i, j)}: ${show(map[i][j])}`);
+    heat("attention-ideal", map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])), t, 0, (i, j) => `${known ? "ideal of" : "by community,"} ${pair(i, j)}: ${show(ideal[i * t.n + j])}`);
     const off = (m) => m.flatMap((row, i) => row.filter((_, j) => j !== i)), a = off(map), b = off(map.map((row, i) => row.map((_, j) => ideal[i * t.n + j])));
     const mean = (v) => v.reduce((x, y) => x + y, 0) / v.length, ma = mean(a), mb = mean(b);
     const cov = mean(a.map((v, i) => (v - ma) * (b[i] - mb))), r = cov / Math.sqrt(mean(a.map((v) => (v - ma) ** 2)) * mean(b.map((v) => (v - mb) ** 2)));
-    const says = `${run.label}, seed ${run.seed}, layer ${layer + 1}, ${head === "mean" ? "mean of the heads" : `head ${Number(head) + 1}`}: correlation with the ideal ${show(Number.isFinite(r) ? r : null, 2)}.`;
+    const says = `${run.label}, seed ${run.seed}, layer ${layer + 1}, ${head === "mean" ? "mean of the heads" : `head ${Number(head) + 1}`}: correlation with ${known ? "the ideal" : t.reference} ${show(Number.isFinite(r) ? r : null, 2)}.`;
     $("attention-says").textContent = says;
     $("attention-map").setAttribute("aria-label", `Attention map. ${says}`);
   }

@@ -9,15 +9,15 @@
 
   function csv(id) {
     if (id.startsWith("tables-")) {
-      const { run, points, alike, step } = tableAt(id.slice(7)), labels = Object.keys(data.tables.labels), n = points.length;
-      const head = ["configuration", "seed", "step", "token", ...labels, "x", "y", "z", ...points.map((_, j) => `similarity_${j}`)];
-      return lines(head, points.map((p, i) => [run.label, run.seed, step, i, ...labels.map((l) => data.tables.labels[l][i]),
+      const { run, points, alike, step } = tableAt(id.slice(7)), labels = Object.keys(data.tables.labels), { names } = data.tables;
+      const head = ["configuration", "seed", "step", "token", "name", ...labels, "x", "y", "z", ...names.map((name) => `similarity to ${name}`)];
+      return lines(head, points.map((p, i) => [run.label, run.seed, step, i, names[i], ...labels.map((l) => data.tables.labels[l][i]),
         ...p.map((v) => v.toFixed(4)), ...alike[i].map((v, j) => (i === j ? 1 : v.toFixed(4)))]));
     }
     if (id === "attention") {
-      const { run, layer, head, map } = attentionAt(), ideal = unpack(data.attention.ideal), n = data.attention.n;
-      return lines(["configuration", "seed", "layer", "head", "query", "key", "attention", "ideal"], map.flatMap((row, i) => row.map((v, j) =>
-        [run.label, run.seed, layer + 1, head === "mean" ? "mean" : Number(head) + 1, i, j, v.toFixed(5), ideal[i * n + j].toFixed(5)])));
+      const { run, layer, head, map } = attentionAt(), { names, n, reference } = data.attention, ideal = unpack(data.attention.ideal);
+      return lines(["configuration", "seed", "layer", "head", "query", "key", "attention", reference === "the true relation" ? "ideal" : "by community"], map.flatMap((row, i) => row.map((v, j) =>
+        [run.label, run.seed, layer + 1, head === "mean" ? "mean" : Number(head) + 1, names[i], names[j], v.toFixed(5), ideal[i * n + j].toFixed(5)])));
     }
     const columns = (data.panels[id] || data.grids[id]).columns, names = Object.keys(columns);
     return lines(names, (columns[names[0]] || []).map((_, i) => names.map((name) => columns[name][i])));

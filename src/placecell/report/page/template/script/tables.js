@@ -36,7 +36,7 @@
     const drawOne = (id, { points, alike }, packed) => {
       if (cloud) cloudOf(id, points, packed, view === "space");
       else if (view === "tiles") tiles(id, alike, full);
-      else heat(id, alike, t.order, full, t.borders, (i, j) => `${t.names[i]}, ${t.names[j]}: ${show(alike[i][j])}`);
+      else heat(id, alike, t, full, (i, j) => `${brief(t.names[i])}, ${brief(t.names[j])}: ${show(alike[i][j])}`);
     };
     for (const side of ["a", "b"]) {
       const { run, at, step, ...table } = tableAt(side);
@@ -62,7 +62,7 @@
         const gone = i === h || j === w, one = t.order[r * w + c], other = gone ? one : t.order[i * w + j];
         line.push(gone || one === other ? null : alike[one][other]);
         self.push(!gone && one === other ? 1 : null);
-        words.push(gone ? "" : one === other ? text(t.names[one]) : `${text(t.names[one])}<br>${text(t.names[other])}<br>similarity ${show(alike[one][other])}`);
+        words.push(gone ? "" : one === other ? text(brief(t.names[one])) : `${text(brief(t.names[one]))}<br>${text(brief(t.names[other]))}<br>similarity ${show(alike[one][other])}`);
       }
       z.push(line.slice(0, -1)); own.push(self.slice(0, -1)); hover.push(words.slice(0, -1));
     }
@@ -80,19 +80,20 @@
       const right = x * Math.cos(turn) + z * Math.sin(turn), deep = z * Math.cos(turn) - x * Math.sin(turn);
       return [right, y * Math.cos(tilt) + deep * Math.sin(tilt), deep * Math.cos(tilt) - y * Math.sin(tilt)];
     });
-    const lines = { x: [], y: [] }, few = t.n <= 40;
+    const lines = { x: [], y: [] }, few = t.n <= 40, inside = few && t.marks.every((mark) => mark.length <= 3);
+    const heaped = !inside && packed === t.ideal && t.borders.length; // places of one group lie on one spot
     for (const [i, j] of t.edges) { lines.x.push(seen[i][0], seen[j][0], null); lines.y.push(seen[i][1], seen[j][1], null); }
     const traces = [{ type: "scatter", mode: "lines", ...lines, line: { color: css("--soft"), width: few ? 1 : 0.5 }, opacity: few ? 0.6 : 0.4, hoverinfo: "skip", showlegend: false }];
     const far = Math.max(...packed.open.points.map(Math.abs)) * 1.18;
-    const trace = (members, name, shade, symbol) => traces.push({ type: "scatter", mode: few ? "markers+text" : "markers", name,
-      x: members.map((i) => seen[i][0]), y: members.map((i) => seen[i][1]), text: few ? members.map(String) : undefined,
-      textfont: { size: 9, color: "#fff" }, hoverinfo: "text",
-      hovertext: members.map((i) => `${text(t.names[i])}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(v[i])}`).join("<br>")),
+    const trace = (members, name, shade, symbol) => traces.push({ type: "scatter", mode: few ? "markers+text" : "markers", name, cliponaxis: inside,
+      x: members.map((i) => seen[i][0]), y: members.map((i) => seen[i][1]), text: few && !heaped ? members.map((i) => text(t.marks[i])) : undefined,
+      textposition: inside ? "middle center" : "top center", textfont: { size: 9, color: inside ? "#fff" : css("--ink") }, hoverinfo: "text",
+      hovertext: members.map((i) => `${text(brief(t.names[i]))}<br>` + Object.entries(t.labels).map(([name, v]) => `${text(name)}: ${text(brief(v[i]))}`).join("<br>")),
       marker: { opacity: 1, color: shade, colorscale: PLACES, symbol, line: { color: css("--card"), width: 1 },
-        size: members.map((i) => (few ? 17 : 8) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
+        size: members.map((i) => (inside ? 17 : few ? 12 : 8) * (three ? 1 + Math.max(-0.4, Math.min(0.6, seen[i][2])) : 1)) } });
     const kinds = unique(groups), every = groups.map((_, i) => i), alone = kinds.length === t.n;
     if (alone) trace(every, "", places(), "circle"); // each its own: colours run along the ideal
-    else kinds.forEach((group, k) => trace(every.filter((i) => groups[i] === group), `${text(by)} ${text(group)}`,
+    else kinds.forEach((group, k) => trace(every.filter((i) => groups[i] === group), `${text(by)} ${text(brief(group, 24))}`,
       GROUPS[k % GROUPS.length], SYMBOLS[Math.floor(k / GROUPS.length) % SYMBOLS.length]));
     const range = [-far, far], hide = { range, visible: false, fixedrange: true };
     const keys = { orientation: "h", y: 0, yanchor: "top", x: 0.5, xanchor: "center", font: { size: 11 } };
@@ -110,8 +111,8 @@
     ? [[0, "#5fa8f0"], [0.25, "#33689f"], [0.5, "#222a31"], [0.75, "#a9562a"], [1, "#ff8b4d"]]
     : [[0, "#2462ab"], [0.25, "#5c97d3"], [0.5, "#f6f6f6"], [0.75, "#ef8a54"], [1, "#cc4410"]]);
 
-  // a matrix of places in a given order; of similarities (`full` is where their colours end) or of attention
-  function heat(id, z, order, full, borders, hover) {
+  // a matrix of places in their order; of similarities (`full` is where their colours end) or of attention
+  function heat(id, z, { order, borders, marks }, full, hover) {
     const inOrder = order.map((i) => order.map((j) => z[i][j])), n = order.length, at = order.map((_, i) => i);
     const most = full || Math.max(...inOrder.flat(), 1e-9), dark = isDark();
     const scale = full ? diverging() : [[0, dark ? "#1a2026" : "#ffffff"], [1, dark ? "#5cc8c4" : "#0b5d66"]];
@@ -120,7 +121,7 @@
       colorbar: { thickness: 10, outlinewidth: 0, len: 0.8, tickfont: { size: 11 } }, xgap: n <= 40 ? 1 : 0, ygap: n <= 40 ? 1 : 0 }];
     const line = { type: "line", line: { color: css("--ink"), width: 1 } }, far = [-0.5, n - 0.5];
     const shapes = borders.flatMap((k) => [{ ...line, x0: k - 0.5, x1: k - 0.5, y0: far[0], y1: far[1] }, { ...line, y0: k - 0.5, y1: k - 0.5, x0: far[0], x1: far[1] }]);
-    const plain = { showgrid: false, ticks: "", tickvals: at, ticktext: order.map(String), showticklabels: n <= 16, tickfont: { size: 10 }, fixedrange: true, constrain: "domain" };
+    const plain = { showgrid: false, ticks: "", tickvals: at, ticktext: order.map((i) => text(marks[i])), showticklabels: n <= 16, tickfont: { size: 10 }, fixedrange: true, constrain: "domain" };
     Plotly.react($(id), traces, layout({ shapes, xaxis: { ...plain, range: far }, yaxis: { ...plain, range: [far[1], far[0]], scaleanchor: "x" }, margin: n <= 16 ? { l: 25, r: 5, t: 10, b: 30 } : { l: 4, r: 5, t: 4, b: 4 } }), CONFIG);
   }
 
