@@ -13,6 +13,7 @@ from placecell.config.presets import preset
 from placecell.errors import InputError
 from placecell.tasks.base import Truth, counted
 from placecell.tasks.fmri.config import Config as FmriConfig
+from placecell.tasks.fmri.loaders import load_series
 from placecell.tasks.fmri.task import Fmri
 from placecell.tasks.graph.config import Config as GraphConfig
 from placecell.tasks.graph.task import GraphValues
@@ -119,6 +120,18 @@ def test_a_column_without_a_name_has_its_number(tmp_path: Path) -> None:
 
 def test_quoted_names_may_have_the_separator_in_them(tmp_path: Path) -> None:
     assert Fmri(runs(tmp_path, '"V1","left, V2",M1,S1')).names() == ["V1", "left, V2", "M1", "S1"]
+
+
+@pytest.mark.parametrize("head", ["", "region,t1,t2,t3\n", "t1,t2,t3\n", ",0,1,2\n"])
+def test_rows_of_a_table_of_regions_name_them(head: str, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(f"{head}V1,7,2,3\nM1,4,5,6\n")
+    series = load_series(tmp_path / "x.csv", "regions-first")
+    assert series.names == ("V1", "M1")
+    assert series.values.tolist() == [[7, 4], [2, 5], [3, 6]]
+    (tmp_path / "x.csv").write_text("t1,t2,t3\n7,2,3\n4,5,6\n")
+    series = load_series(tmp_path / "x.csv", "regions-first")
+    assert series.names == ()
+    assert series.values.tolist() == [[7, 4], [2, 5], [3, 6]]
 
 
 def test_networks_have_the_names_of_their_file(tmp_path: Path) -> None:

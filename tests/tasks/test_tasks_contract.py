@@ -16,7 +16,7 @@ from placecell.errors import InputError
 from placecell.model import build_model
 from placecell.registry import TASKS
 from placecell.tasks.base import Examples, Task, check_splits
-from placecell.tasks.optional import HasNames
+from placecell.tasks.optional import place_names
 from placecell.train import State, fit, make_model, make_optimizer
 from placecell.train import make_task as make_task_of
 
@@ -108,6 +108,17 @@ def test_splits_fit_the_tokens(drawn) -> None:
         assert 0 <= int(examples.read.min()) <= int(examples.read.max()) < n
         assert examples.group.shape == (b,)
         assert 0 <= int(examples.group.min()) <= int(examples.group.max()) < len(task.groups)
+
+
+def test_places_and_their_labels_have_names(drawn) -> None:
+    task, _ = drawn
+    n = len(task.places.index)
+    names = place_names(task)
+    assert len(set(names)) == len(names) == n
+    truth = task.truth()
+    for label in () if truth is None else truth.labels:
+        assert len(truth.named(label)) == n
+        assert len(set(truth.named(label))) == len(np.unique(truth.labels[label]))
 
 
 @every
@@ -223,13 +234,6 @@ def test_every_task_of_this_package_has_a_quick_and_a_long_preset() -> None:
         assert "quick" in there
         if TASKS.source(name) == "placecell":  # the paper's setting, or ours where it has none
             assert there & {"paper", "full"}
-
-
-def test_names_of_places_are_one_each(drawn) -> None:
-    task, _ = drawn
-    if not isinstance(task, HasNames):
-        pytest.skip("its places have no names")
-    assert len(set(task.names())) == len(task.places.index)
 
 
 @pytest.mark.parametrize("attention", ["full", "neighbours"])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from placecell.errors import InputError
 from placecell.store import files
 from placecell.tasks.fmri.fetch import cache
-from placecell.tasks.fmri.tables import read_table
+from placecell.tasks.fmri.tables import read_cells, read_table, split_left, to_numbers
 
 Array = NDArray[np.float64]
 KNOWN = ".npy, .npz, .csv, .tsv, .mat, .ptseries.nii, or .nii/.nii.gz with an atlas"
@@ -80,8 +80,12 @@ def load_series(
         return _image(path, atlas)
     if name.endswith((".csv", ".tsv")):
         # Many programs number the columns of a table that has no names.
+        if orientation == "regions-first":
+            left, cells = split_left(read_cells(path))
+            matrix, times = to_numbers(path, cells, counted=True)
+            return Series(matrix.T, tuple(left[1:] if times else left))
         matrix, names = read_table(path, counted=True)
-        if names and orientation != "regions-first":
+        if names:
             return Series(matrix, names)
     elif name.endswith((".npy", ".npz")):
         content = _numpy(path)

@@ -108,6 +108,28 @@ def read_cells(path: Path) -> Cells:
     return cells
 
 
+def split_left(cells: Cells) -> tuple[list[str], Cells]:
+    """Take the names of rows, if they have some, from a table.
+
+    Parameters
+    ----------
+    cells : list of list of str
+        Its cells.
+
+    Returns
+    -------
+    left : list of str
+        The first column, with the cell above the names if there is one; empty if it has numbers.
+    cells : list of list of str
+        All the rest.
+    """
+    left = [row[0] for row in cells]
+    if len(cells) < 2 or any(is_number(cell) for cell in left[1:]):
+        return [], cells
+    corner = len(cells[0]) == len(cells[1])  # some programs leave out the cell above the names
+    return left, [row[1:] if number or corner else row for number, row in enumerate(cells)]
+
+
 def to_numbers(
     path: Path, cells: Cells, blank: float = np.nan, counted: bool = False
 ) -> tuple[Array, tuple[str, ...]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from placecell.errors import InputError
 from placecell.tasks.fmri import tables
-from placecell.tasks.fmri.tables import is_number, read_cells, to_numbers, words
+from placecell.tasks.fmri.tables import read_cells, split_left, to_numbers, words
 from placecell.tasks.graph.config import Config
 from placecell.tasks.graph.network import Array, Network, count_parts, numbered
 from placecell.tasks.names import refuse_same_names, tidy
@@ -85,13 +85,7 @@ def read_adjacency(path: Path) -> tuple[Array, tuple[str, ...]]:
     """
     if path.suffix in BINARY or path.is_dir():
         return read_table(path)
-    cells = read_cells(path)
-    left = [row[0] for row in cells]
-    if len(cells) > 1 and not any(is_number(cell) for cell in left[1:]):
-        corner = len(cells[0]) == len(cells[1])  # some programs leave out the cell above the names
-        cells = [row[1:] if number or corner else row for number, row in enumerate(cells)]
-    else:
-        left = []
+    left, cells = split_left(read_cells(path))
     weights, names = to_numbers(path, cells, counted=True)
     if len(weights) < weights.shape[1]:
         plain, heads = to_numbers(path, cells)  # weights 0, 1, 2, … in the first row are no names
