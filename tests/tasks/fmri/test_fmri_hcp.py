@@ -10,6 +10,7 @@ from placecell import analysis
 from placecell.analysis import baselines
 from placecell.config import RunConfig
 from placecell.errors import InputError
+from placecell.tasks.fmri.datasets import YEO7
 from placecell.tasks.fmri.task import onto_sphere
 from placecell.tasks.masked import field
 from placecell.train import make_task
@@ -193,3 +194,5 @@ def test_the_cortex_is_drawn(cortex) -> None:
     figure = cortex.draw({"known networks": cortex.networks})
     assert figure is not None
     assert len(figure.axes) == 4
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(YEO7)
+    assert set(cortex.truth().named("network")) == set(YEO7)

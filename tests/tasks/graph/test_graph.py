@@ -235,7 +235,8 @@ def test_the_connectome_has_the_regions_of_the_bold(hcp) -> None:
     assert np.isfinite(network.distances()).all()
     splits = task.splits()
     assert splits["test"].tokens.shape == (2400, 100, 2)
-    assert task.truth().partition == "block"
+    assert task.truth().partition == "network"
+    assert {"Visual", "Default"} < set(task.truth().named("network"))
     with pytest.raises(InputError, match=r"falls apart at a density of 0\.01"):
         GraphValues(Config(graph="connectome", density=0.01))
 

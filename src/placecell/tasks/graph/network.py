@@ -29,7 +29,9 @@ class Network:
     named : bool
         Whether a file gave these names, not this program.
     block_names : tuple of str
-        Names of the blocks, where they have some: of the connectome, its functional networks.
+        Names of the blocks, where they have some.
+    block_word : str
+        What the blocks are: of the connectome, functional networks.
     flat : bool
         Whether distances between `coords` mean something (not on a torus).
     """
@@ -42,6 +44,7 @@ class Network:
     flat: bool = True
     named: bool = False
     block_names: tuple[str, ...] = ()
+    block_word: str = "block"
 
     def distances(self) -> Array:
         """Return the length (n, n) of the shortest path between every two nodes."""

@@ -123,10 +123,10 @@ class GraphValues(MaskedValues):
     def truth(self) -> Truth:
         """Two nodes belong together when they are joined."""
         network = self.network
-        labels = {} if network.blocks is None else {"block": network.blocks}
-        names = {} if network.blocks is None else {"block": counted(network.blocks)}
-        if network.block_names:
-            names["block"] = list(network.block_names)
+        labels, names = {}, {}
+        if network.blocks is not None:
+            labels[network.block_word] = network.blocks
+            names[network.block_word] = network.block_names or counted(network.blocks)
         return Truth(
             network.edges(),
             labels,
