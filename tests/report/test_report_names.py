@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,20 @@ def test_many_rows_are_named_by_their_groups() -> None:
 
 def test_dollar_signs_are_no_formulas() -> None:
     assert as_drawn("$x$") == r"\$x\$"
+
+
+def test_letters_that_the_font_lacks_are_said_in_one_sentence(
+    findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = findings.summary
+    strange = [f"{chr(0x13000 + i)}{chr(0x13100 + i)}" for i in range(summary.n_places)]
+    monkeypatch.setattr(type(summary.task), "names", lambda task: strange)
+    with pytest.warns(UserWarning, match="the font of the figures lacks") as caught:
+        write_analysis(Findings(replace(summary), findings.facts), tmp_path)
+    said = [str(one.message) for one in caught]
+    assert sum("the font of the figures lacks letters" in text for text in said) == 1
+    assert not any(text.startswith("Glyph") for text in said)
+    assert strange[3] in (tmp_path / "places.csv").read_text(encoding="utf-8")
 
 
 # ------------------------------------------------------------------ the page

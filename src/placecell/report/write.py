@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,11 +166,22 @@ def _progress(quiet: bool) -> Callable[[int, int], None]:
 
 def _write_pictures(drawn: Mapping[str, Figure], out: Path) -> list[Path]:
     paths = []
-    for name, figure in drawn.items():
-        picture = io.BytesIO()
-        figure.savefig(picture, format="png", dpi=130)
-        paths.append(out / f"{name}.png")
-        files.write_bytes(paths[-1], picture.getvalue())
+    with warnings.catch_warnings(record=True) as caught:
+        for name, figure in drawn.items():
+            picture = io.BytesIO()
+            figure.savefig(picture, format="png", dpi=130)
+            paths.append(out / f"{name}.png")
+            files.write_bytes(paths[-1], picture.getvalue())
+    missing = [one for one in caught if str(one.message).startswith("Glyph ")]
+    for one in caught:
+        if one not in missing:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    if missing:  # of names in a script of which matplotlib's own font has no letters
+        warnings.warn(
+            "the font of the figures lacks letters of these names; choose one that has them with "
+            "font.family in a matplotlibrc. places.csv and the page have the names whole.",
+            stacklevel=3,
+        )
     return paths
 
 

@@ -65,12 +65,14 @@ class Config:
         0, "seed of the graph, the order of its nodes, its time series and held-out masks"
     )
     adjacency: str | None = option(
-        None, "one's own graph: a square table of weights (.npy, .npz, .csv, .tsv, .txt)"
+        None,
+        "one's own graph: a square table of weights (.npy, .npz, .csv, .tsv, .txt); names of nodes "
+        "may stand above its columns or before its rows",
     )
     values: str | None = option(
         None, "values on one's own graph, a row a sample; left out: `dynamics` on it"
     )
-    names: str | None = option(None, "text file with the name of each node, one a line")
+    names: str | None = option(None, "text file with a name for each node, one a line")
     contents: str | None = option(
         None, "digest of one's own files, filled in as they are read; others are refused"
     )

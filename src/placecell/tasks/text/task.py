@@ -204,6 +204,8 @@ TASK = Text
 
 
 def _read(path: Path) -> str:
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; expected the name of a file in it.")
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
