@@ -198,6 +198,7 @@ def test_the_page_has_the_names_as_text(page: Page) -> None:
     assert tables["names"] == attention["names"] == REGIONS
     assert tables["labels"]["network"] == OF_NETWORK
     assert tables["marks"] == marks(REGIONS)
+    assert tables["groups"] == attention["groups"] == sorted(NETWORKS)
     for name in ("<b>V1", "vision<i>"):
         assert name not in page.html
 
@@ -240,4 +241,18 @@ def test_hover_ticks_and_downloads_show_names(
             rows = list(csv.DictReader(file))
         assert list(dict.fromkeys(row[column] for row in rows)) == REGIONS
         assert id == "attention" or rows[0][f"similarity to {REGIONS[8]}"]
+    assert not one.errors
+
+
+def test_of_many_places_the_groups_are_named(tab: Callable[..., Any], tmp_path: Path) -> None:
+    data = {"modules": "10+6+4", "n_train": 60, "n_valid": 20, "n_test": 20}
+    run(RunConfig.from_dict(SMALL | {"task": "nmar", "data": data}), tmp_path / "runs")
+    one = tab()
+    shown = one.open(report(tmp_path / "runs").write(tmp_path / "page.html"))
+    one.see_all()
+    for id in ("tables-a-plot", "attention-map"):
+        axis = shown.evaluate(f'document.getElementById("{id}").layout.yaxis')
+        assert axis["ticktext"] == ["1", "2", "3"]
+        assert axis["tickvals"] == [4.5, 12.5, 17.5]
+        assert axis["showticklabels"]
     assert not one.errors

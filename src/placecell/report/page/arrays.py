@@ -83,6 +83,7 @@ def tables(summary: Summary) -> dict[str, Any]:
         "order": how.order.tolist(),
         "grid": how.shape,
         "borders": how.borders,
+        "groups": _groups(how, summary),
         "edges": edges.tolist() if len(edges) <= 20 * n else [],
         "runs": [_over_training(run, summary) for run in _ordered(chosen, summary)],
         "ideal": _ideal(how, summary),
@@ -129,6 +130,7 @@ def attention(summary: Summary) -> dict[str, Any]:
         "marks": marks(summary.names),
         "order": how.order.tolist(),
         "borders": how.borders,
+        "groups": _groups(how, summary),
         "ideal": pack(ideal),
         "runs": packed,
         "all": len(chosen) == len(runs),
@@ -166,6 +168,15 @@ def _ideal(how: Arrangement, summary: Summary) -> dict[str, Any] | None:
     above = np.triu_indices(len(coords), 1)
     alike = analysis.row_similarity(how.ideal_table)[above]
     return {"points": _points(points[None]), "similarity": pack(alike)}
+
+
+def _groups(how: Arrangement, summary: Summary) -> list[str]:
+    """The name of each group of places, in the order in which they are drawn."""
+    truth = summary.truth
+    if truth.partition is None:
+        return []
+    names = truth.named(truth.partition)
+    return [names[how.order[start]] for start in (0, *how.borders)]
 
 
 def _points(course: Array) -> str:

@@ -11,7 +11,7 @@
   // plotly reads a little markup in text: what comes from data is shown as it is
   const text = (value) => String(value).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
   // a name of somebody's own may be long: pictures have its beginning and its end, tables the whole
-  const brief = (name, most = 60) => { const s = [...String(name)], end = (most - 1) >> 1; return s.length <= most ? String(name) : `${s.slice(0, most - 1 - end).join("")}…${s.slice(-end).join("")}`; };
+  const brief = (name, most = 60) => { const s = [...String(name)], end = (most - 1) >> 1; return s.length <= most ? String(name) : `${s.slice(0, most - 1 - end).join("").trimEnd()}…${s.slice(-end).join("").trimStart()}`; };
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const colour = (name) => (name === "ink" ? css("--ink") : name);
   const unique = (list) => [...new Set(list)];

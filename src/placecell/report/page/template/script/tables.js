@@ -112,7 +112,7 @@
     : [[0, "#2462ab"], [0.25, "#5c97d3"], [0.5, "#f6f6f6"], [0.75, "#ef8a54"], [1, "#cc4410"]]);
 
   // a matrix of places in their order; of similarities (`full` is where their colours end) or of attention
-  function heat(id, z, { order, borders, marks }, full, hover) {
+  function heat(id, z, { order, borders, marks, groups }, full, hover) {
     const inOrder = order.map((i) => order.map((j) => z[i][j])), n = order.length, at = order.map((_, i) => i);
     const most = full || Math.max(...inOrder.flat(), 1e-9), dark = isDark();
     const scale = full ? diverging() : [[0, dark ? "#1a2026" : "#ffffff"], [1, dark ? "#5cc8c4" : "#0b5d66"]];
@@ -122,6 +122,8 @@
     const line = { type: "line", line: { color: css("--ink"), width: 1 } }, far = [-0.5, n - 0.5];
     const shapes = borders.flatMap((k) => [{ ...line, x0: k - 0.5, x1: k - 0.5, y0: far[0], y1: far[1] }, { ...line, y0: k - 0.5, y1: k - 0.5, x0: far[0], x1: far[1] }]);
     const plain = { showgrid: false, ticks: "", tickvals: at, ticktext: order.map((i) => text(marks[i])), showticklabels: n <= 16, tickfont: { size: 10 }, fixedrange: true, constrain: "domain" };
-    Plotly.react($(id), traces, layout({ shapes, xaxis: { ...plain, range: far }, yaxis: { ...plain, range: [far[1], far[0]], scaleanchor: "x" }, margin: n <= 16 ? { l: 25, r: 5, t: 10, b: 30 } : { l: 4, r: 5, t: 4, b: 4 } }), CONFIG);
+    const ends = [...borders, n], middles = ends.map((end, k) => (end + (k ? ends[k - 1] : 0) - 1) / 2); // of many places the groups are named
+    const left = n <= 16 || groups.length > 20 ? {} : { showticklabels: groups.length > 0, tickvals: middles.slice(0, groups.length), ticktext: groups.map((name) => text(brief(name, 14))) };
+    Plotly.react($(id), traces, layout({ shapes, xaxis: { ...plain, range: far }, yaxis: { ...plain, ...left, range: [far[1], far[0]], scaleanchor: "x" }, margin: n <= 16 ? { l: 25, r: 5, t: 10, b: 30 } : { l: 4, r: 5, t: 4, b: 4 } }), CONFIG);
   }
 
