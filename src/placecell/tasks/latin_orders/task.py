@@ -13,7 +13,7 @@ from placecell.analysis import Symmetries
 from placecell.encodings.positions import Positions
 from placecell.model import Tokens
 from placecell.seeds import numpy_stream
-from placecell.tasks.base import Examples, Truth
+from placecell.tasks.base import Examples, Truth, counted
 from placecell.tasks.classification import Classification
 from placecell.tasks.latin_orders.config import ORDERS, Config
 from placecell.tasks.latin_square.orders import OrderPuzzles, generate_order
@@ -135,6 +135,7 @@ class LatinOrders(Classification):
             {"row": row, "column": column},
             self._symmetries(),
             together="share a row or a column",
+            value_names={"row": counted(row), "column": counted(column)},
         )
 
     def _symmetries(self) -> Symmetries:
