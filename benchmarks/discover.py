@@ -27,7 +27,7 @@ from sklearn.metrics import adjusted_rand_score
 from discover_rivals import CLUSTERINGS, LAYOUTS, RIVALS
 from discover_tables import TABLES, Known
 from placecell.discover import PlaceMap
-from placecell.discover.modules import find_modules, partition_trust
+from placecell.discover.modules import find_modules, partitions
 from placecell.discover.prepared import Prepared
 from placecell.discover.variables import find_variables
 
@@ -130,12 +130,11 @@ def modules_by(rival: str, similarity: Array, known: Known) -> Array | None:
         return None
     rows = np.arange(len(known.values)) if known.groups is None else known.groups
     data = Prepared(known.values, np.ones(len(rows)), rows)
-    halves = []
+    rng, halves = np.random.default_rng(0), []
     for seed in range(3):
-        one, two = ({rival: RIVALS[rival](half.x)} for half in data.halves(seed))
+        one, two = (partitions({rival: RIVALS[rival](h.x)}, rng) for h in data.halves(seed))
         halves.append((one, two))
-    read, rng = {rival: similarity}, np.random.default_rng(0)
-    return find_modules(read, rng, partition_trust(halves, rng))
+    return find_modules({rival: similarity}, rng, halves)
 
 
 def null_table(kind: str, seed: int) -> tuple[Array, Array | None]:

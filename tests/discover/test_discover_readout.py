@@ -15,7 +15,7 @@ from placecell.discover.candidates import consensus, pairwise_readouts, single_r
 from placecell.discover.choice import Told, informativeness, score_readouts
 from placecell.discover.columns import learn_coding
 from placecell.discover.evidence import gain_test, split_rows
-from placecell.discover.modules import find_modules
+from placecell.discover.modules import find_modules, partition_trust, partitions
 from placecell.discover.network import Rows, Training, draw_hidden, gains, train
 from placecell.discover.prepared import Coded, Prepared
 from placecell.discover.readout import ablation, correlation, mutual_information
@@ -178,6 +178,33 @@ def test_weak_ties_to_many_do_not_run_modules_together() -> None:
     assert adjusted_rand_score(labels, found) > 0.95
 
 
+def test_partitions_that_do_not_come_out_twice_do_not_spoil_modules() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(4), 6)
+    near = (labels[:, None] == labels) + 0.05
+    noise = [{"noise": half + half.T} for half in rng.random((4, 24, 24))]
+    halves = [
+        (partitions({"near": near, **one}, rng), partitions({"near": near, **two}, rng))
+        for one, two in (noise[:2], noise[2:])
+    ]
+    trust = partition_trust(halves)
+    assert trust["near", 1.0] == 1
+    assert trust["noise", 1.0] < 0.3
+    found = find_modules({"near": near, "noise": noise[0]["noise"]}, rng, halves)
+    assert adjusted_rand_score(labels, found) == 1
+
+
+def test_a_partition_into_one_part_is_not_trusted() -> None:
+    one = {("all", 1.0): np.zeros(5, dtype=np.int64)}
+    assert partition_trust([(one, one)]) == {("all", 1.0): 0.0}
+
+
+def test_two_columns_have_modules_too() -> None:
+    rng = np.random.default_rng(0)
+    assert find_modules({"all": np.ones((2, 2))}, rng).tolist() == [0, 0]
+    assert find_modules({"all": np.eye(3)}, rng).tolist() == [0, 1, 2]
+
+
 def test_agreement_counts_common_neighbours() -> None:
     similarity, _ = grid_similarity(4)
     assert (layout.neighbour_agreement(similarity, similarity) == 1).all()
@@ -272,3 +299,12 @@ def test_tied_values_are_not_told_without_end() -> None:
 def test_huge_values_have_correlations() -> None:
     x = np.random.default_rng(0).normal(size=(50, 3))
     np.testing.assert_allclose(correlation(x * 1e300), correlation(x), rtol=1e-9)
+
+
+def test_rare_values_that_know_nothing_of_each_other_are_no_gain() -> None:
+    """A share that is smoothed where the model's is not looks like knowledge in every row."""
+    data = prepared(np.eye(300, 6))  # of each column one value is another
+    coded = Coded.learn(data.take(np.arange(200)))
+    rows = coded.rows(data.take(np.arange(200, 300)), torch.device("cpu"))
+    gain = gains(coded.net(True, 0, torch.device("cpu")), rows, 0).double().numpy()
+    assert gain_test(gain, np.arange(100), np.ones(100)).p_value > 0.05

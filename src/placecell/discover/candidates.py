@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from placecell.discover.layout import balanced, neighbour_agreement
-from placecell.discover.modules import READ, Partition, partition_trust
+from placecell.discover.modules import PAIRWISE, Halves, partitions
 from placecell.discover.network import Net, Rows
 from placecell.discover.prepared import Coded, Prepared
 from placecell.discover.readout import (
@@ -72,8 +72,8 @@ def module_readouts(
     pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
 ) -> dict[str, Array]:
     """The similarities by which modules are found, as they are: not scaled."""
-    named = {} if of_net is None else dict(zip(NET_READOUTS, of_net, strict=True))
-    return {name: each for name, each in {**pairwise, **named}.items() if name in READ}
+    named = {} if of_net is None else {"ablation": of_net[0]}
+    return {name: pairwise[name] for name in PAIRWISE} | named
 
 
 def consensus(readouts: Mapping[str, Array], trust: Mapping[str, float]) -> Array:
@@ -110,15 +110,15 @@ class Candidates:
         Share of each column's three nearest on which two maps by a read-out agree (n,), one of
         each half of the rows; the mean over several ways to halve them. That of a network is at
         most that of the pairwise read-out that agrees most.
-    trust : dict
-        How far each partition into modules comes out the same twice (see `partition_trust`).
+    halves : list
+        Partitions into modules of two halves of the rows, for some ways to halve them.
     of_net : tuple, optional
         What a network says of the training rows (see `ablation`).
     """
 
     on_train: dict[str, Array]
     agreement: dict[str, Array]
-    trust: dict[Partition, float]
+    halves: list[Halves]
     of_net: tuple[Array, Array] | None = None
 
     @classmethod
@@ -176,16 +176,16 @@ class Candidates:
                 agreement[name] = agreement[name] * min(
                     1.0, most / agreement[name].mean().clip(1e-9)
                 )
+        rng = numpy_stream(seed, "partitions")
         by_half = [
-            (module_readouts(one, of_net[1]), module_readouts(two, of_net[2]))
+            (
+                partitions(module_readouts(one, of_net[1]), rng),
+                partitions(module_readouts(two, of_net[2]), rng),
+            )
             for one, two in halves[:MODULE_SPLITS]
         ]
-        return cls(
-            {**whole, "consensus": consensus(whole, trust)},
-            agreement,
-            _capped(partition_trust(by_half, numpy_stream(seed, "partitions"))),
-            of_net[0],
-        )
+        every = {**whole, "consensus": consensus(whole, trust)}
+        return cls(every, agreement, by_half, of_net[0])
 
     def read_again(
         self, name: str, pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
@@ -195,16 +195,6 @@ class Candidates:
         if name != "consensus":
             return readouts[name]
         return consensus(readouts, {k: float(each.mean()) for k, each in self.agreement.items()})
-
-
-def _capped(trust: dict[Partition, float]) -> dict[Partition, float]:
-    """Partitions by a network count for no more than those by pairs of columns: it is one network
-    that was read twice."""
-    most = {
-        fineness: max(v for (name, f), v in trust.items() if f == fineness and name != "ablation")
-        for _, fineness in trust
-    }
-    return {key: min(value, most[key[1]]) for key, value in trust.items()}
 
 
 def _mean_agreement(pairs: Sequence[tuple[Array, Array]]) -> Array:

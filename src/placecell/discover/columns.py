@@ -108,7 +108,7 @@ def learn_coding(x: Array, weight: Array | None = None) -> Coding:
         place = np.unique(place.clip(0, N_BINS - 1), return_inverse=True)[1]
         count = np.bincount(place, mass)
         used = len(count)
-        log_share[i, :used] = np.log((count + 0.5) / (count + 0.5).sum())
+        log_share[i, :used] = np.log(count / count.sum())
         edges[i, 0] = -np.inf
         edges[i, 1:used] = ndtri(np.cumsum(np.bincount(place, share))[:-1].clip(1e-6, 1 - 1e-6))
         values.append(known)

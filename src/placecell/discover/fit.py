@@ -256,7 +256,8 @@ def train_several(jobs: Sequence[Job], n_jobs: int) -> list[tuple[Net, Trained]]
     list
         The networks and how they were trained.
     """
-    if n_jobs == 1 or len(jobs) == 1:
+    none = all(training.steps == 0 for _, _, _, training, _ in jobs)
+    if n_jobs == 1 or len(jobs) == 1 or none:  # starting processes would take longest
         return [_train_one(*job) for job in jobs]
     quiet = [(n, r, v, replace(t, on_step=_ignore), s) for n, r, v, t, s in jobs]
     try:
@@ -314,9 +315,11 @@ def _read_all_rows(
         fitted.similarity = (one + two) / 2
         fitted.stability = neighbour_agreement(one, two)
         of_net = (again[0][0] + again[1][0]) / 2, (again[0][1] + again[1][1]) / 2
-    fitted.labels = find_modules(
-        module_readouts(pairwise, of_net), numpy_stream(settings.seed, "modules"), candidates.trust
-    )
+    # what a network says of two columns leaves out all that others say too, so that modules fall
+    # apart: it is asked only where pairs of columns tell less
+    asked = of_net if name in NET_READOUTS else None
+    rng = numpy_stream(settings.seed, "modules")
+    fitted.labels = find_modules(module_readouts(pairwise, asked), rng, candidates.halves)
 
 
 def _train_again(

@@ -14,7 +14,9 @@ from placecell.discover.layout import nearest
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Partition = tuple[str, float]  # by which read-out, and how fine
-READ = ("partial correlation", "correlation", "mutual information", "ablation")
+Halves = tuple[dict[Partition, IntArray], dict[Partition, IntArray]]  # labels of columns
+PAIRWISE = ("partial correlation", "correlation", "mutual information")
+ROUNDS = 4  # of partitions of all rows: the order in which columns are visited matters
 FINENESS = (0.7, 1.0, 1.6, 2.5)  # Louvain's resolution: more makes smaller modules
 MODULE_NEAREST = 30  # columns that a column hangs together with; more only take time
 LEAST_TRUST = 1e-3
@@ -81,16 +83,13 @@ def partitions(
     return found
 
 
-def partition_trust(
-    halves: Sequence[tuple[Mapping[str, Array], Mapping[str, Array]]], rng: np.random.Generator
-) -> dict[Partition, float]:
+def partition_trust(halves: Sequence[Halves]) -> dict[Partition, float]:
     """How far partitions of two halves of the rows agree (adjusted Rand index), in the mean.
 
     Parameters
     ----------
     halves : sequence
-        Similarities of two halves of the rows, for each way to halve them.
-    rng : numpy.random.Generator
+        Partitions of two halves of the rows, for each way to halve them.
 
     Returns
     -------
@@ -101,8 +100,7 @@ def partition_trust(
     from sklearn.metrics import adjusted_rand_score
 
     agreed: dict[Partition, list[float]] = {}
-    for pair in halves:
-        one, two = (partitions(half, rng) for half in pair)
+    for one, two in halves:
         for name in one:
             trivial = min(len(np.unique(one[name])), len(np.unique(two[name]))) < 2
             value = 0.0 if trivial else float(adjusted_rand_score(one[name], two[name]))
@@ -111,39 +109,42 @@ def partition_trust(
 
 
 def find_modules(
-    similarities: Mapping[str, Array],
-    rng: np.random.Generator,
-    trust: Mapping[Partition, float] | None = None,
+    similarities: Mapping[str, Array], rng: np.random.Generator, halves: Sequence[Halves] = ()
 ) -> IntArray:
     """Find modules of the columns, and how many: those that most partitions have in common.
 
     One partition by one similarity is noisy, and how fine it is is arbitrary. Many are made, by
-    each similarity at several resolutions; two columns are as near as the share of partitions that
-    put them together, each counted by the square of its trust; and columns that are together in
-    half of them or more are joined (average linkage).
+    each similarity at several resolutions, of all rows and of halves; two columns are as near as
+    the share of partitions that put them together, each counted by the square of its trust; and
+    columns that are together in half of them or more are joined (average linkage).
 
     Parameters
     ----------
     similarities : mapping
         Arrays of shape (n, n) by the name of their read-out; symmetric, larger is nearer.
     rng : numpy.random.Generator
-    trust : mapping, optional
-        How far each partition comes out the same twice (see `partition_trust`). None: all alike.
+    halves : sequence, optional
+        Partitions of two halves of the rows, for each way to halve them: they say how far each is
+        trusted (see `partition_trust`). None: all count alike.
 
     Returns
     -------
     int array of shape (n,)
         Modules, numbered from the largest.
     """
-    found = partitions(similarities, rng)
-    weights = [1.0 if trust is None else max(trust[key], LEAST_TRUST) ** 2 for key in found]
-    together = np.average(
-        [labels[:, None] == labels for labels in found.values()], axis=0, weights=weights
-    )
-    apart = (1 - together).clip(0)  # rounding may leave a little below 0
+    made = [item for _ in range(ROUNDS) for item in partitions(similarities, rng).items()]
+    made += [item for pair in halves for half in pair for item in half.items()]
+    made = [(key, labels) for key, labels in made if key[0] in similarities]
+    trust = partition_trust(halves)
+    together, total = np.zeros((len(made[0][1]),) * 2), 0.0
+    for key, labels in made:
+        weight = max(trust.get(key, 1.0), LEAST_TRUST) ** 2
+        together += weight * (labels[:, None] == labels)
+        total += weight
+    apart = (1 - together / total).clip(0)  # rounding may leave a little below 0
     np.fill_diagonal(apart, 0.0)
-    labels = fcluster(linkage(squareform(apart, checks=False), "average"), 0.5, "distance")
-    kinds, first, counts = np.unique(labels, return_index=True, return_counts=True)
+    joined = fcluster(linkage(squareform(apart, checks=False), "average"), 0.5, "distance")
+    kinds, first, counts = np.unique(joined, return_index=True, return_counts=True)
     order = kinds[np.lexsort((first, -counts))]  # ties by their first member
     place = {int(kind): number for number, kind in enumerate(order)}
-    return np.array([place[int(label)] for label in labels], dtype=np.int64)
+    return np.array([place[int(label)] for label in joined], dtype=np.int64)
