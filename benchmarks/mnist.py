@@ -37,6 +37,7 @@ def main() -> None:
         middle = images[:, EDGE:-EDGE, EDGE:-EDGE].astype(np.float32)
         small = (SIDE - 2 * EDGE) // MEAN
         images = middle.reshape(-1, small, MEAN, small, MEAN).mean((2, 4))
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(arguments.out, images=images, labels=table[:, -1])
     print(f"{arguments.out}: {len(images)} images of {images.shape[1]} × {images.shape[2]} pixels")
 

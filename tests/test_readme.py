@@ -35,9 +35,8 @@ def test_snippets_run(
 
 
 def commands() -> list[str]:
-    lines = [
-        line.split("  #")[0].strip() for _, text in blocks("bash") for line in text.splitlines()
-    ]
+    texts = [text.replace("\\\n", " ") for _, text in blocks("bash")]  # a command of two lines
+    lines = [line.split("  #")[0].strip() for text in texts for line in text.splitlines()]
     return sorted({line for line in lines if line.startswith("placecell ")})
 
 
