@@ -2,6 +2,7 @@
 
 python benchmarks/which_sigma_show.py                     # tables, as Markdown
 python benchmarks/which_sigma_show.py --picture FILE.png  # and the picture
+python benchmarks/which_sigma_maps.py                     # when a table can be read
 python benchmarks/which_sigma_vit.py                      # the vision transformer
 python benchmarks/which_sigma_show.py --keep              # and runs into which_sigma_scores.csv
 """
@@ -11,25 +12,25 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from placecell import analysis
 from placecell.seeds import numpy_stream
-from which_sigma import COMMON, ROOT_WIDTH, SHARES, settings_of
+from which_sigma import COMMON, LONG, ROOT_WIDTH, SHARES, settings_of
 from which_sigma_curves import Curve, load, log_odds, predictors, rule
 from which_sigma_scores import keep
 
+NAMES = {
+    "latin_square": "Latin squares",
+    "images": "digits",
+    "masked images": "masked digits",
+    "text": "text",
+    "graph": "graph",
+    "nmar": "modular networks",
+}
 DEFAULTS = {"zeros": 0.0, "σ = 0.02": 0.02, "σ = d^−½": ROOT_WIDTH, "σ = 1": 1.0}
-
-
-def map_measures(curve: Curve) -> list[tuple[float, float, float]]:
-    """Return, of each run with a learned table, its σ, how far it moved in units of its initial
-    norm, and how well its rows show the true relation."""
-    scores = [score for runs in curve.runs.values() for score in runs]
-    return [(s.sigma, s.moved, s.relation) for s in scores if math.isfinite(s.relation)]
 
 
 def line(cells: list[str]) -> str:
@@ -97,37 +98,64 @@ def show_rule(curves: list[Curve]) -> None:
 
 
 def draw(curves: list[Curve], path: Path) -> None:
-    """Draw relative regret against ρ: a line a setting, the mean, the rule's range, defaults."""
+    """Draw relative regret against ρ, where curves agree, and against σ, where they do not."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, layout="constrained")
     worlds = list(dict.fromkeys(c.setting.world for c in curves))
-    x = [log_odds(r) for r in COMMON]
+    at = [log_odds(rho) for rho in COMMON]
     for c in curves:
-        colour = f"C{worlds.index(c.setting.world)}"
-        label = c.setting.world if c.setting.change == "base" else None
-        y = [c.relative(c.mean(c.sigma(r))) for r in COMMON]
-        axes.plot(
-            x, y, color=colour, lw=2 if label else 0.8, alpha=0.9 if label else 0.6, label=label
-        )
+        own = np.log([c.sigma(rho) for rho in COMMON])
+        loss = [c.relative(c.mean(c.sigma(rho))) for rho in COMMON]
+        base = c.setting.change == "base"
+        style = {"color": f"C{worlds.index(c.setting.world)}", "alpha": 0.9 if base else 0.5}
+        for axes, x in zip(panels, (at, own), strict=True):
+            label = NAMES[c.setting.world] if base else None
+            axes.plot(x, loss, lw=2 if base else 1, label=label, **style)
+            axes.plot(x[int(np.argmin(loss))], 0, "o", ms=6, clip_on=False, zorder=5, **style)
+    left, right = panels
     mean = np.mean([[c.relative(c.mean(c.sigma(r))) for r in COMMON] for c in curves], axis=0)
-    axes.plot(x, mean, color="black", lw=3.5, label="mean of all settings")
+    left.plot(at, mean, color="black", lw=4, label="mean of all")
     targets = set(rule(curves).values())
-    low, high = log_odds(min(targets)), log_odds(max(targets))
-    axes.axvspan(low - 0.35, high + 0.35, color="gold", alpha=0.35, lw=0)
-    axes.text((low + high) / 2, 1.04, "chosen", ha="center", fontsize=9)
-    for name, sigma, marker in (("σ = 0.02", 0.02, "v"), ("σ = 1", 1.0, "^")):
-        for c in curves:
-            y, where = c.relative(c.mean(sigma)), log_odds(c.rho(sigma))
-            axes.plot(min(max(where, -8), 8), y, marker, color=f"C{worlds.index(c.setting.world)}")
-        axes.plot([], [], marker, color="grey", label=f"{name}, wherever its ρ is")
-    ticks = [0.001, 0.005, 0.02, 0.1, 0.2, 0.4, 0.8, 0.95, 0.99, 0.999]
-    axes.set_xticks([log_odds(t) for t in ticks], [f"{t:g}" for t in ticks])
-    axes.set_ylim(-0.08, 1.6)
-    axes.set_xlabel("ρ, the share of positions in the input before training")
-    axes.set_ylabel("lost against the best ρ\n(1: as the worst of six ρ)")
-    axes.legend(fontsize=8, ncols=2, loc="upper center")
+    low, high = (log_odds(end) for end in (min(targets), max(targets)))
+    left.axvspan(low - 0.3, high + 0.3, color="gold", alpha=0.4, lw=0)
+    left.text((low + high) / 2, 1.04, "the rule", ha="center", fontsize=11)
+    for name, sigma in (("0.02", 0.02), ("1", 1.0)):
+        right.axvline(math.log(sigma), color="grey", ls="--", lw=1)
+        right.text(math.log(sigma), 1.04, f"σ = {name}", ha="center", fontsize=11, color="grey")
+    ticks = [0.02, 0.1, 0.2, 0.4, 0.8, 0.95]
+    left.set_xticks([log_odds(t) for t in ticks], [f"{t:g}" for t in ticks])
+    ticks = [0.01, 0.1, 1, 10]
+    right.set_xticks([math.log(t) for t in ticks], [f"{t:g}" for t in ticks])
+    left.set_title("Against ρ: one valley, and the rule in it", loc="left")
+    right.set_title("Against σ: no number serves all", loc="left")
+    left.set_xlabel("ρ, the share of positions in the input before training")
+    right.set_xlabel("σ")
+    left.set_ylabel("lost against the best ρ\n(1: as the worst of six)")
+    left.set_ylim(0, 1.12)
+    left.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0.16, 0.96))
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=120)
+
+
+def show_long(curves: list[Curve], longer: list[Curve]) -> None:
+    """Print what four times the steps do to the loss of each share."""
+    rhos = LONG[0]["rho"]
+    print("\nper cent of error above the best of these shares, converged")
+    print(line(["setting", *(f"ρ {rho:g}" for rho in rhos)]))
+    for c in (c for c in longer if len(c.runs) == len(rhos)):
+        base = [
+            o for o in curves if (o.setting.world, o.setting.change) == (c.setting.world, "base")
+        ]
+        for one in [*base, c]:
+            means = np.array([one.mean(one.sigma(rho)) for rho in rhos])
+            flat = [one.converged(one.sigma(rho)) for rho in rhos]
+            above = 100 * (means / means.min() - 1)
+            cells = [
+                f"{m:.4f} (+{a:.1f}), {f:.2f}" for m, a, f in zip(means, above, flat, strict=True)
+            ]
+            print(line([f"{one.setting.world}, {one.setting.change}", *cells]))
 
 
 def main() -> None:
@@ -137,7 +165,8 @@ def main() -> None:
     given = parser.parse_args()
     curves = [load(s) for part in ("base", "varied", "more") for s in settings_of(part)]
     if given.keep:
-        others = [load(s) for part in ("vit", "people") for s in settings_of(part)]
+        parts = ("vit", "table", "long", "people")
+        others = [load(s) for part in parts for s in settings_of(part)]
         every = curves + others
         keep([score for c in every for runs in c.runs.values() for score in runs])
     whole = [c for c in curves if c.whole]
@@ -148,36 +177,9 @@ def main() -> None:
     print("\nwhat is aimed at: mean relative regret, share of settings within the allowance")
     for name, (regret, within) in predictors(whole).items():
         print(line([name, f"{regret:.3f}", f"{within:.2f}"]))
-    show_maps(whole)
+    show_long(whole, [load(s) for s in settings_of("long")])
     if given.picture:
         draw(whole, given.picture)
-
-
-def show_maps(curves: list[Curve]) -> None:
-    """Print the correlation of tables with the true relation, by movement and by ρ."""
-    edges = [0, 0.07, 0.15, 0.3, 0.6, 1.2, math.inf]
-    print("\nmedian correlation with the truth, least to most (runs), by movement of the table")
-    print(line(["world", *(f"{a:g} to {b:g}" for a, b in pairwise(edges))]))
-    of_base = {}
-    for world in dict.fromkeys(c.setting.world for c in curves):
-        found = np.empty((0, 3))
-        for c in (c for c in curves if c.setting.world == world):
-            measured = np.array(map_measures(c))
-            found = np.vstack([found, measured])
-            if c.setting.change == "base":
-                of_base[world] = [measured[measured[:, 0] == c.sigma(rho)] for rho in COMMON]
-        cells = []
-        for a, b in pairwise(edges):
-            values = found[(found[:, 1] >= a) & (found[:, 1] < b), 2]
-            spread = f", {values.min():.2f} to {values.max():.2f}" if len(values) else ""
-            middle = f"{np.median(values):.2f}" if len(values) else "–"
-            cells.append(f"{middle}{spread} ({len(values)})")
-        print(line([world, *cells]))
-    print("\nbase settings, mean correlation with the truth (mean movement), by ρ")
-    print(line(["world", *(f"ρ {rho:g}" for rho in COMMON)]))
-    for world, by_rho in of_base.items():
-        cells = [f"{one[:, 2].mean():.2f} ({one[:, 1].mean():.2g})" for one in by_rho]
-        print(line([world, *cells]))
 
 
 if __name__ == "__main__":
