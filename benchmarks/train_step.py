@@ -12,9 +12,9 @@ interleaved, so that a busy machine slows every row alike. Time is processor tim
 
 Three limits are measured in the same rounds: the matrix products, forward and backward, of the
 whole encoder (what the peers compute); those that are left in ours, where the last layer is
-computed only at the token that is read, and the projections of attention are folded: in every layer
-with one head, in the last layer with several; and the latter with every other kernel that a step
-needs, back to back."""
+computed only at the token that is read, the first projects each symbol at each place once, and the
+projections of attention are folded: in every layer with one head, in the last layer with several;
+and the latter with every other kernel that a step needs, back to back."""
 
 from __future__ import annotations
 
@@ -191,16 +191,17 @@ def products(case: Case, ours: bool, attention_too: bool = True) -> Step:
     for layer in range(DEPTH):
         last = layer == DEPTH - 1
         m = BATCH if ours and last else rows
+        projected = SYMBOLS * n if ours and layer == 0 else m  # each symbol at each place, once
         if ours and heads == 1:
             linear(d, d, d)  # W_k W_q, and below W_o W_v
             linear(d, d, d)
-            linear(m, d, d)
+            linear(projected, d, d)
         elif ours and last:  # W_k q and W_v Σ a x of each head, at the token that is read
             linear(m, d, d)
             linear(m * heads, d // heads, d)
             linear(m * heads, d, d // heads)
         else:
-            linear(rows, d, 3 * d)
+            linear(projected if ours else rows, d, 3 * d)
         if attention_too:
             if ours and (heads == 1 or last):  # tokens themselves are keys and values
                 attention(heads * m // BATCH, BATCH, d)

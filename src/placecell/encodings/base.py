@@ -38,10 +38,20 @@ class Encoding(nn.Module):
     ----------
     name : str
         The name under which the class is registered.
+    adds_table : bool
+        Whether `embed` adds to a token what depends on its position only, or nothing. A model then
+        computes once what tokens of one symbol at one position share. A subclass that overrides
+        `embed` has to say so itself.
     """
 
     name: ClassVar[str]
+    adds_table: ClassVar[bool] = True  # `embed` below adds nothing
     _warned = False
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "embed" in vars(cls) and "adds_table" not in vars(cls):
+            cls.adds_table = False
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
         """Add the encoding to the token embeddings; called once, at the input of the model.

@@ -40,6 +40,8 @@ class ContinuousPE(Encoding):
         Of the parameters.
     """
 
+    adds_table = True
+
     def __init__(
         self,
         n: int,

@@ -65,6 +65,8 @@ class FactoredPE(Encoding):
         Of the tables.
     """
 
+    adds_table = True
+
     def __init__(
         self,
         n: int,

@@ -28,6 +28,7 @@ class _Table(Encoding):
     """Adds P[index] to x, with P an n × d table drawn from N(0, σ²)."""
 
     weight: Tensor
+    adds_table = True
 
     def __init__(self, n: int, d: int, sigma: float) -> None:
         super().__init__()
@@ -96,6 +97,7 @@ class LearnablePE(_Table):
     """
 
     auto_sigma: Tensor
+    adds_table = True
 
     def __init__(
         self,

@@ -81,6 +81,8 @@ class SinusoidalPE(Encoding):
         Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
+    adds_table = True
+
     def __init__(
         self,
         d: int,

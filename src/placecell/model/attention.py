@@ -12,6 +12,7 @@ from placecell.encodings.base import Encoding, head_width
 from placecell.encodings.positions import Positions, neighbours
 from placecell.errors import InputError
 from placecell.model.attend import attend, attend_by_head
+from placecell.model.distinct import Distinct
 
 Reach = Literal["full", "neighbours"]
 
@@ -85,17 +86,22 @@ class Attention(nn.Module):
         by_head = x.unflatten(-1, (parts, self.heads, self.e)).unbind(2)  # b n h e
         return tuple(part.transpose(1, 2) for part in by_head)
 
-    def _project(self, x: Tensor, x_q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _project(
+        self, x: Tensor, x_q: Tensor, distinct: Distinct | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the queries of x_q (b q d) and the keys and values of x (b n d), by head."""
         if x_q is x:
-            q, k, v = self._by_head(self.qkv(x), 3)
+            qkv = self.qkv(x) if distinct is None else distinct.apply(self.qkv).spread()
+            q, k, v = self._by_head(qkv, 3)
         else:
             d = x.shape[-1]
             (q,) = self._by_head(F.linear(x_q, self.qkv.weight[:d], self.qkv.bias[:d]), 1)
             k, v = self._by_head(F.linear(x, self.qkv.weight[d:], self.qkv.bias[d:]), 2)
         return q, k, v
 
-    def _folded(self, x: Tensor, x_q: Tensor, visible: Tensor | None) -> Tensor:
+    def _folded(
+        self, x: Tensor, x_q: Tensor, visible: Tensor | None, distinct: Distinct | None
+    ) -> Tensor:
         """Attention of one head with two projections of the tokens instead of four.
 
         The weight matrices are multiplied first. With one head, (W_q x_i + b_q)·(W_k x_j + b_k)
@@ -104,7 +110,11 @@ class Attention(nn.Module):
         tokens themselves serve as keys and values.
         """
         (w_q, w_k, w_v), (b_q, _, b_v) = self.qkv.weight.chunk(3), self.qkv.bias.chunk(3)
-        q = F.linear(x_q, w_k.T @ w_q, b_q @ w_k)  # b q d
+        weight, bias = w_k.T @ w_q, b_q @ w_k
+        if distinct is None:
+            q = F.linear(x_q, weight, bias)  # b q d
+        else:
+            q = distinct.apply(lambda rows: F.linear(rows, weight, bias)).spread()
         y = attend(q, x, visible)
         return F.linear(y, self.out.weight @ w_v, F.linear(b_v, self.out.weight, self.out.bias))
 
@@ -140,6 +150,7 @@ class Attention(nn.Module):
         q_pos: Positions,
         present: Tensor | None = None,
         maps: bool = False,
+        distinct: Distinct | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Compute what the query tokens gather from all present tokens.
 
@@ -161,6 +172,8 @@ class Attention(nn.Module):
             Boolean (b n), False for absent tokens. None: all are present.
         maps : bool
             Whether to return the attention map.
+        distinct : Distinct, optional
+            The different rows of x, if there are few and all of its tokens attend.
 
         Returns
         -------
@@ -171,11 +184,12 @@ class Attention(nn.Module):
         """
         if not maps and not encoding.acts_in_attention:
             if self.heads == 1:
-                return self._folded(x, x_q, self._visible(encoding, q_pos, pos, present)), None
+                visible = self._visible(encoding, q_pos, pos, present)
+                return self._folded(x, x_q, visible, distinct), None
             if self._folding_pays(x_q.shape[1], x.shape[1]):
                 visible = self._visible(encoding, q_pos, pos, present)
                 return self._folded_heads(x, x_q, visible), None
-        q, k, v = self._project(x, x_q)
+        q, k, v = self._project(x, x_q, distinct)
         q, k = encoding.rotate(q, q_pos), encoding.rotate(k, pos)
         bias, visible = (
             encoding.bias(q, q_pos, pos),

@@ -13,6 +13,7 @@ from placecell.encodings.base import Encoding, check_size
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError, unknown
 from placecell.model.attention import Attention, Reach
+from placecell.model.distinct import Distinct
 from placecell.model.inputs import Inputs
 
 
@@ -122,6 +123,7 @@ class EncoderLayer(nn.Module):
         read: Tensor | None = None,
         present: Tensor | None = None,
         maps: bool = False,
+        distinct: Distinct | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Apply the layer, computing outputs only for the tokens that are read.
 
@@ -139,6 +141,8 @@ class EncoderLayer(nn.Module):
             Boolean (b n), False for absent tokens. None: all are present.
         maps : bool
             Whether to return the attention map.
+        distinct : Distinct, optional
+            The different rows of x, if there are few and outputs of all tokens are computed.
 
         Returns
         -------
@@ -151,12 +155,13 @@ class EncoderLayer(nn.Module):
         x_q = gather(x, read)
         if self.pre:
             normed = self.norm_attention(x)
+            rows = None if distinct is None else distinct.apply(self.norm_attention)
             y, weights = self.attention(
-                normed, gather(normed, read), encoding, pos, q_pos, present, maps
+                normed, gather(normed, read), encoding, pos, q_pos, present, maps, rows
             )
             x_q = x_q + y
             return x_q + self.mlp(self.norm_mlp(x_q)), weights
-        y, weights = self.attention(x, x_q, encoding, pos, q_pos, present, maps)
+        y, weights = self.attention(x, x_q, encoding, pos, q_pos, present, maps, distinct)
         x_q = self.norm_attention(x_q + y)
         return self.norm_mlp(x_q + self.mlp(x_q)), weights
 
@@ -220,6 +225,7 @@ class Encoder(nn.Module):
         read: Tensor | None = None,
         present: Tensor | None = None,
         maps: bool = False,
+        distinct: Distinct | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Apply all layers.
 
@@ -240,6 +246,8 @@ class Encoder(nn.Module):
             Boolean (b n), False for absent tokens. None: all are present.
         maps : bool
             Whether to return the attention maps.
+        distinct : Distinct, optional
+            The different rows of x, if there are few.
 
         Returns
         -------
@@ -250,7 +258,8 @@ class Encoder(nn.Module):
         """
         attention_maps = []
         for layer in self.layers[:-1]:
-            x, weights = layer(x, encoding, pos, None, present, maps)
+            x, weights = layer(x, encoding, pos, None, present, maps, distinct)
+            distinct = None  # tokens have met: after a layer they differ
             attention_maps.append(weights)
         x, weights = self.layers[-1](x, encoding, pos, None if maps else read, present, maps)
         attention_maps.append(weights)
@@ -353,11 +362,27 @@ class Transformer(nn.Module):
         inputs.check_shapes()
         pos = inputs.positions
         x = self.encoding.embed(self.embedding(inputs.tokens), pos)
-        y, attention_maps = self.encoder(x, self.encoding, pos, inputs.read, inputs.present, maps)
+        distinct = None if maps else self._distinct(inputs)
+        y, attention_maps = self.encoder(
+            x, self.encoding, pos, inputs.read, inputs.present, maps, distinct
+        )
         outputs = self.readout(y)
         return Output(
             outputs if self.output_scale == 1.0 else self.output_scale * outputs, attention_maps
         )
+
+    def _distinct(self, inputs: Inputs) -> Distinct | None:
+        """Return each symbol at each place, if these are less than half of the tokens."""
+        pos, symbols = inputs.positions, getattr(self.embedding, "num_embeddings", None)
+        shared = pos.sizes[0] is None  # by all samples
+        if symbols is None or not (shared and self.encoding.adds_table):
+            return None
+        if 2 * symbols > len(inputs):
+            return None
+        n, device = inputs.tokens.shape[1], inputs.tokens.device
+        every = torch.arange(symbols, device=device)[:, None].expand(symbols, n)
+        rows = self.encoding.embed(self.embedding(every), pos).flatten(0, 1)
+        return Distinct(rows, inputs.tokens * n + torch.arange(n, device=device))
 
     @torch.no_grad()
     def table(self, pos: Positions) -> Tensor | None:
