@@ -15,7 +15,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from placecell.config import RunConfig
-from placecell.registry import load_plugin
+from placecell.plugins import load_plugin
 from placecell.tasks.base import Examples, Task
 
 settings.register_profile("tests", deadline=None)  # a busy machine is not a failing test

@@ -14,7 +14,7 @@ import placecell
 
 SOURCE = Path(placecell.__file__).parent
 ROOMS = (  # from the ground up
-    ("errors", "registry", "seeds", "command"),
+    ("errors", "registry", "plugins", "seeds", "command"),
     ("config",),
     ("store",),
     ("encodings",),

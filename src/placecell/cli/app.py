@@ -18,7 +18,8 @@ from placecell.cli.options import EVERYWHERE, add_configuration, add_everywhere,
 from placecell.cli.parser import Parser
 from placecell.command import BAD_INPUT, DONE, FAILED, INTERRUPTED, Command
 from placecell.errors import InputError, unknown
-from placecell.registry import TASKS, load_plugin
+from placecell.plugins import load_plugin
+from placecell.registry import TASKS
 
 # The files of this folder that are commands, in the order of --help, where those of tasks
 # come before `list`.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from placecell.cli.common import print_json, setup_torch
 from placecell.command import DONE, Command
 from placecell.errors import InputError
-from placecell.registry import load_plugin
+from placecell.plugins import load_plugin
 
 if TYPE_CHECKING:
     from placecell.doctor import Report

@@ -1,13 +1,12 @@
 """Configuration: what decides a run's result, where it starts from, and what it is called."""
 
+from placecell.config.keys import Key, keys
 from placecell.config.labels import flatten, label, varying
 from placecell.config.run import (
     EncodingConfig,
-    Key,
     ModelConfig,
     RunConfig,
     TrainConfig,
-    keys,
     option,
     read_toml,
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from placecell.config.keys import keys as keys_of
 from placecell.config.run import RunConfig
-from placecell.config.run import keys as keys_of
 
 SEEDS = ("seed", "pe_seed", "weights_seed", "data_seed")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from placecell import tasks
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.registry import plugins
+from placecell.plugins import plugins
 from placecell.store import files
 from placecell.store.index import Store
 from placecell.store.runs import RunResult, finished, mark_failed, reuse

@@ -17,7 +17,8 @@ from placecell import tasks
 from placecell.config import RunConfig
 from placecell.errors import InputError
 from placecell.model import Transformer, build_model, resolve
-from placecell.registry import ENCODINGS, sources
+from placecell.plugins import sources
+from placecell.registry import ENCODINGS
 from placecell.seeds import torch_stream
 from placecell.store import files, locks
 from placecell.store.runs import (

@@ -20,7 +20,7 @@ import torch
 
 from placecell.config import RunConfig
 from placecell.errors import InputError
-from placecell.registry import outside, register_outside
+from placecell.plugins import outside, register_outside
 from placecell.store import files, locks
 from placecell.store.runs import finished, reuse
 from placecell.sweep.backends.base import (
