@@ -32,6 +32,14 @@ Settings = dict[str, Any]
 SHARES = [0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99]
 COMMON = [0.02, 0.1, 0.2, 0.4, 0.8, 0.95]  # the shares that all settings have
 ROOT_WIDTH = 0.125  # d^−½ of width 64
+NAMES = {
+    "latin_square": "Latin squares",
+    "images": "digits",
+    "masked images": "masked digits",
+    "text": "text",
+    "graph": "graph",
+    "nmar": "modular networks",
+}
 LEARNED = {"encoding": "learnable"}
 BASE = [
     LEARNED | {"rho": SHARES},
@@ -60,6 +68,11 @@ class Setting:
     settings: Settings
     grids: list[Settings]
     seeds: int = 3
+
+    @property
+    def title(self) -> str:
+        """Its name in tables."""
+        return f"{NAMES.get(self.world, self.world)}, {self.change}"
 
     @property
     def folder(self) -> Path:

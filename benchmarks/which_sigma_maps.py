@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from which_sigma import COMMON, TABLE, settings_of
+from which_sigma import COMMON, NAMES, TABLE, settings_of
 from which_sigma_curves import Curve, load
 from which_sigma_scores import Score
 
@@ -61,13 +61,13 @@ def show_movement(curves: list[Curve]) -> None:
             spread = f", {values.min():.2f} to {values.max():.2f}" if len(values) else ""
             middle = f"{np.median(values):.2f}" if len(values) else "–"
             cells.append(f"{middle}{spread} ({len(values)})")
-        print(line([world, *cells]))
+        print(line([NAMES[world], *cells]))
     print("\nmean correlation with the truth (mean movement), by ρ")
     print(line(["setting", *(f"ρ {rho:g}" for rho in COMMON)]))
     for c in curves:
         moved = [at_share(c, rho, lambda score: score.moved) for rho in COMMON]
         cells = [f"{r:.2f} ({m:.2g})" for r, m in zip(shown(c), moved, strict=True)]
-        print(line([f"{c.setting.world}, {c.setting.change}", *cells]))
+        print(line([c.setting.title, *cells]))
 
 
 def balanced(moved: Array, shows: NDArray[np.bool_], above: float) -> float:
@@ -92,7 +92,7 @@ def show_threshold(curves: list[Curve]) -> None:
         mean = np.array([np.mean([balanced(m, s, a) for m, s in others]) for a in MOVEMENTS])
         above = float(np.median(MOVEMENTS[mean == mean.max()]))
         cells = [f"{best:.2f}", f"{above:.2g}", f"{balanced(moved, shows, above):.2f}"]
-        print(line([world, *cells, f"{shows.sum()} of {len(shows)}"]))
+        print(line([NAMES[world], *cells, f"{shows.sum()} of {len(shows)}"]))
 
 
 def show_share(curves: list[Curve]) -> None:
@@ -106,7 +106,7 @@ def show_share(curves: list[Curve]) -> None:
         place = int(np.mean(others, axis=0).argmax())
         kept.append(ratios[id(c)][place])
         cells = [f"{ratio:.2f}" for ratio in ratios[id(c)]]
-        print(line([f"{c.setting.world}, {c.setting.change}", f"{COMMON[place]:g}", *cells]))
+        print(line([c.setting.title, f"{COMMON[place]:g}", *cells]))
     enough = sum(ratio >= 0.9 for ratio in kept)
     print(f"0.9 or more of the best in {enough} of {len(kept)}; least {min(kept):.2f}")
 
@@ -124,7 +124,7 @@ def show_rates(base: list[Curve], changed: list[Curve]) -> None:
                 relation = at_share(c, rho, lambda score: score.relation)
                 moved = at_share(c, rho, lambda score: score.moved)
                 cells.append(f"{relation:.2f} ({moved:.2g}), {c.mean(c.sigma(rho)):.4f}")
-            print(line([world, f"{rho:g}", *cells]))
+            print(line([NAMES[world], f"{rho:g}", *cells]))
 
 
 def main() -> None:

@@ -18,18 +18,10 @@ import numpy as np
 
 from placecell import analysis
 from placecell.seeds import numpy_stream
-from which_sigma import COMMON, LONG, ROOT_WIDTH, SHARES, settings_of
+from which_sigma import COMMON, LONG, NAMES, ROOT_WIDTH, SHARES, settings_of
 from which_sigma_curves import Curve, load, log_odds, predictors, rule
 from which_sigma_scores import keep
 
-NAMES = {
-    "latin_square": "Latin squares",
-    "images": "digits",
-    "masked images": "masked digits",
-    "text": "text",
-    "graph": "graph",
-    "nmar": "modular networks",
-}
 DEFAULTS = {"zeros": 0.0, "σ = 0.02": 0.02, "σ = d^−½": ROOT_WIDTH, "σ = 1": 1.0}
 
 
@@ -50,7 +42,7 @@ def show_curves(curves: list[Curve]) -> None:
     print(line(["setting", *(f"ρ {r:g}" for r in SHARES), *DEFAULTS, "sinusoid"]))
     for c in curves:
         keys: list[float | str] = [*map(c.sigma, SHARES), *DEFAULTS.values(), "sinusoidal"]
-        name = f"{c.setting.world}, {c.setting.change}"
+        name = c.setting.title
         print(line([name, *(score(c, c.mean(k)) for k in keys)]))
         shares = [c.converged(k) for k in keys]
         print(line(["converged", *("–" if math.isnan(v) else f"{v:.2f}" for v in shares)]))
@@ -72,7 +64,7 @@ def show_rule(curves: list[Curve]) -> None:
     for c in curves:
         best = COMMON[int(c.common().argmax())]
         cells = [f"{c.regret(choose(c)):.1f}" for choose in choices.values()]
-        print(line([f"{c.setting.world}, {c.setting.change}", f"{best:g}", *cells]))
+        print(line([c.setting.title, f"{best:g}", *cells]))
     base = [c for c in curves if c.setting.change == "base"]
     for title, some in (("all settings", curves), ("base settings", base)):
         relative = {n: np.array([c.relative(f(c)) for c in some]) for n, f in choices.items()}
@@ -155,7 +147,7 @@ def show_long(curves: list[Curve], longer: list[Curve]) -> None:
             cells = [
                 f"{m:.4f} (+{a:.1f}), {f:.2f}" for m, a, f in zip(means, above, flat, strict=True)
             ]
-            print(line([f"{one.setting.world}, {one.setting.change}", *cells]))
+            print(line([one.setting.title, *cells]))
 
 
 def main() -> None:
