@@ -109,7 +109,7 @@ def measure_rivals(name: str, seed: int) -> dict[str, Any]:
             continue
         taken = time.perf_counter() - start
         coords = {}
-        for layout, lay_out in LAYOUTS.items():
+        for layout, lay_out in LAYOUTS.items() if known.coords is not None else ():
             try:
                 coords[layout] = lay_out(similarity, 2)
             except ImportError:

@@ -268,7 +268,7 @@ TABLES: dict[str, Callable[[np.random.Generator], Known]] = {
     "italy": italy,
     "spectra": spectra,
     "hcp": hcp,
-    "hcp-other": lambda rng: hcp(rng, person="100307"),  # never used to tune anything
+    "hcp-other": lambda rng: hcp(rng, person="100307"),
     "lorenz96": lorenz96,
     "linear-field": linear_field,
     "linear-200": lambda rng: linear_field(rng, rows=200),

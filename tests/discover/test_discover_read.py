@@ -119,6 +119,15 @@ def test_excel_says_what_it_needs(tmp_path: Path) -> None:
         read_table(path)
 
 
+def test_excel(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl", reason="reading Excel needs openpyxl")
+    given = frame()
+    given["kind"] = ["up", "down"] * (len(given) // 2)
+    given.to_excel(tmp_path / "t.xlsx", index=False)
+    read = read_table(tmp_path / "t.xlsx").frame
+    pd.testing.assert_frame_equal(read, given, check_dtype=False)
+
+
 def test_what_is_no_variable_is_left_out_and_named() -> None:
     given = frame(60)
     given["id"] = np.arange(60) * 7 + 3

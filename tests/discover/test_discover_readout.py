@@ -18,7 +18,12 @@ from placecell.discover.evidence import gain_test, split_rows
 from placecell.discover.modules import find_modules, partition_trust, partitions
 from placecell.discover.network import Rows, Training, draw_hidden, gains, train
 from placecell.discover.prepared import Coded, Prepared
-from placecell.discover.readout import ablation, correlation, mutual_information
+from placecell.discover.readout import (
+    ablation,
+    correlation,
+    mutual_information,
+    partial_correlation,
+)
 
 
 def prepared(x: np.ndarray) -> Prepared:
@@ -50,6 +55,17 @@ def test_partial_correlation_of_a_walk_joins_only_neighbours() -> None:
     partial = pairwise_readouts(data, Coded.learn(data))["partial correlation"]
     assert layout.nearest(partial, 1)[0, 0] == 1
     assert abs(partial[0, 4]) < 0.1 < partial[0, 1]
+
+
+def test_shrunk_partial_correlations_become_correlations() -> None:
+    coded = Coded.learn(prepared(walk(2000)))
+    shrunk = np.linalg.inv(coded.copula.precision.numpy())
+    off = ~np.eye(8, dtype=bool)
+    almost = partial_correlation(coded.copula, 0.999)
+    np.testing.assert_allclose(almost[off], 0.001 * shrunk[off], rtol=0.02)
+    half = np.linalg.inv(0.5 * shrunk + 0.5 * np.eye(8))
+    expected = -half[0, 1] / np.sqrt(half[0, 0] * half[1, 1])
+    assert partial_correlation(coded.copula, 0.5)[0, 1] == pytest.approx(expected)
 
 
 def test_hidden_columns_include_the_missing_ones() -> None:
@@ -135,6 +151,17 @@ def test_a_loss_counts_where_much_is_told() -> None:
     """0.5 of 5 nats is a small share, and half a nat a value all the same."""
     score = score_readouts([Told({"a": 5.0, "b": 4.5}, 10_000)], {"a": 0.6, "b": 0.9})
     assert score["a"] > score["b"]
+
+
+def test_where_only_the_network_finds_anything_pairs_have_less_to_say() -> None:
+    kinds = [Told({"ablation": 0.25, "correlation": 0.26, "consensus": 0.26}, 10_000)]
+    agreement = {"ablation": 0.75, "correlation": 0.9, "consensus": 0.85}
+    both, half, alone = (score_readouts(kinds, agreement, only) for only in (0.0, 0.5, 1.0))
+    assert max(both, key=lambda name: both[name]) == "correlation"
+    assert both["ablation"] == half["ablation"] == alone["ablation"]
+    assert half["correlation"] == pytest.approx(0.75 * both["correlation"])
+    assert alone["correlation"] == 0
+    assert alone["consensus"] == pytest.approx(0.5 * both["consensus"])
 
 
 def grid_similarity(side: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from placecell.discover.layout import balanced, neighbour_agreement
-from placecell.discover.modules import PAIRWISE, Halves, partitions
+from placecell.discover.modules import Halves, partitions
 from placecell.discover.network import Net, Rows
 from placecell.discover.prepared import Coded, Prepared
 from placecell.discover.readout import (
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 NET_READOUTS = ("ablation", "signed ablation")
 JOINED = ("partial correlation", "mutual information", "ablation")  # in the consensus
 SPLITS, FEW_SPLITS = 6, 2  # of the rows into halves, by which agreement is measured
+SHRUNK = (0.3, 0.6, 0.8)  # correlations behind the partial ones by which modules are found
 MODULE_SPLITS = 3  # of these, by which partitions are trusted
 MANY = 160  # columns from which there are few splits, since each takes long
 
@@ -69,11 +70,17 @@ def single_readouts(
 
 
 def module_readouts(
-    pairwise: Mapping[str, Array], of_net: tuple[Array, Array] | None
+    pairwise: Mapping[str, Array], coded: Coded, of_net: tuple[Array, Array] | None
 ) -> dict[str, Array]:
-    """The similarities by which modules are found, as they are: not scaled."""
-    named = {} if of_net is None else {"ablation": of_net[0]}
-    return {name: pairwise[name] for name in PAIRWISE} | named
+    """The similarities by which modules are found, as they are: not scaled.
+
+    Plain partial correlations keep the nearest relations only, so that modules fall apart, and
+    correlations keep what all columns share; shrunk partial correlations lie between the two.
+    """
+    found = {name: pairwise[name] for name in ("correlation", "mutual information")}
+    for s in SHRUNK:
+        found[f"partial correlation, shrunk by {s}"] = partial_correlation(coded.copula, s)
+    return found if of_net is None else {**found, "ablation": of_net[0]}
 
 
 def consensus(readouts: Mapping[str, Array], trust: Mapping[str, float]) -> Array:
@@ -158,11 +165,11 @@ class Candidates:
         pairwise = pairwise_readouts(train, coded)
         whole = single_readouts(pairwise, of_net[0])
         splits = SPLITS if data.x.shape[1] <= MANY else FEW_SPLITS
-        halves = [
-            [pairwise_readouts(half, Coded.learn(half)) for half in data.halves(seed + k)]
-            for k in range(splits)
+        halves = [[_of_half(half) for half in data.halves(seed + k)] for k in range(splits)]
+        pairs = [
+            [single_readouts(half, said) for (half, _), said in zip(both, of_net[1:], strict=True)]
+            for both in halves
         ]
-        pairs = [list(map(single_readouts, both, of_net[1:])) for both in halves]
         agreement = {
             name: _mean_agreement([(one[name], two[name]) for one, two in pairs]) for name in whole
         }
@@ -179,8 +186,8 @@ class Candidates:
         rng = numpy_stream(seed, "partitions")
         by_half = [
             (
-                partitions(module_readouts(one, of_net[1]), rng),
-                partitions(module_readouts(two, of_net[2]), rng),
+                partitions(module_readouts(*one, of_net[1]), rng),
+                partitions(module_readouts(*two, of_net[2]), rng),
             )
             for one, two in halves[:MODULE_SPLITS]
         ]
@@ -195,6 +202,12 @@ class Candidates:
         if name != "consensus":
             return readouts[name]
         return consensus(readouts, {k: float(each.mean()) for k, each in self.agreement.items()})
+
+
+def _of_half(half: Prepared) -> tuple[dict[str, Array], Coded]:
+    """Pairwise read-outs of a half of the rows, and its own coding and copula."""
+    coded = Coded.learn(half)
+    return pairwise_readouts(half, coded), coded
 
 
 def _mean_agreement(pairs: Sequence[tuple[Array, Array]]) -> Array:

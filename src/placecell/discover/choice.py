@@ -22,6 +22,7 @@ RIDGE = 0.003  # a row's share of the penalty
 ALIKE = 15  # rows that are averaged
 MOST_RIDGE = 200  # columns that are predicted by regression
 NET_ROWS = 48  # on which the network is asked
+OWN = {"ablation": 1.0, "consensus": 0.5}  # how much of a read-out is the network's own
 DOUBT = 2.0  # of what is told, times the root of the number of values that it is measured on
 MOST_TRAIN, MOST_VALID, MOST_COLUMNS = 1200, 300, 32  # for the averages, which take time
 
@@ -167,12 +168,15 @@ class Told:
         return (value + doubt) / (most + doubt), most - value
 
 
-def score_readouts(kinds: Sequence[Told], agreement: Mapping[str, float]) -> dict[str, float]:
+def score_readouts(
+    kinds: Sequence[Told], agreement: Mapping[str, float], only_network: float = 0.0
+) -> dict[str, float]:
     """Score read-outs by what nearest columns tell and by how far two maps agree.
 
     Telling much is what makes columns neighbours, but where columns say nearly the same, many
     neighbours tell as much, and noise decides: then the read-out that comes out the same twice is
-    the better one.
+    the better one. Where only the network finds what columns say about each other, pairs of
+    columns have less to say about what is near, however well they agree with themselves.
 
     Parameters
     ----------
@@ -180,16 +184,20 @@ def score_readouts(kinds: Sequence[Told], agreement: Mapping[str, float]) -> dic
         What is told a regression, and, if there is one, a network.
     agreement : mapping
         Share of nearest columns on which two maps agree, by read-out.
+    only_network : float
+        Share of the network's gain that the linear model lacks.
 
     Returns
     -------
     dict
-        t⁴ × exp(−lost) × agreement: t is what is told as a share of the largest, and lost is how
-        many nats less it is; both are means over the kinds, by their weights.
+        t⁴ × exp(−lost) × agreement × (1 − only_network² × (1 − own)): t is what is told as a share
+        of the largest, and lost is how many nats less it is, both means over the kinds, by their
+        weights; own is how much of a read-out is the network's.
     """
     scores, weights = {}, [kind.weight for kind in kinds]
     for name, agreed in agreement.items():
         beside = [kind.share_and_loss(name) for kind in kinds]
         share, lost = np.average(beside, axis=0, weights=weights)
-        scores[name] = float(share**4 * np.exp(-lost) * agreed)
+        heard = 1 - only_network**2 * (1 - OWN.get(name, 0.0))
+        scores[name] = float(share**4 * np.exp(-lost) * agreed * heard)
     return scores

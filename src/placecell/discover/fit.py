@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from placecell.discover.candidates import (
@@ -28,19 +27,20 @@ from placecell.discover.columns import IntArray
 from placecell.discover.evidence import Evidence, Split, gain_test
 from placecell.discover.layout import neighbour_agreement
 from placecell.discover.modules import find_modules
-from placecell.discover.network import Net, Rows, Trained, Training, gains, train
+from placecell.discover.network import Net, Rows, Trained, Training, gains, rate
 from placecell.discover.prepared import Coded, Prepared
 from placecell.discover.readout import ablation, mutual_information
+from placecell.discover.several import Job, train_several
 from placecell.seeds import numpy_stream
 
 Array = NDArray[np.float64]
 FEW_ROWS = 100  # below, no network is trained: it would only learn the rows by heart
 NET_WEIGHT = 0.5  # of what nearest columns tell a network, beside what they tell a regression
+LESS = 0.01  # nats a value that a network knows less, for it to count 1 / e beside the better one
 FOLDS = 5  # of a table of few rows, for its test
 ENOUGH_ROWS = 2000  # training rows from which networks are not trained again on all rows
 WIDE = 160  # columns above which the network sees a part of them
 PART = 96  # columns of that part
-Job = tuple[Net, Rows, Rows | None, Training, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,8 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
     if by_network:  # it knows best what its own read-outs tell, so it counts for less
         asked = min(len(rows["valid"]), NET_ROWS) * MOST_COLUMNS
         kinds.append(Told(by_network, asked, NET_WEIGHT))
-    fitted.score = score_readouts(kinds, fitted.agreement)
+    only = _only_network(trained, best) if net is not None else 0.0
+    fitted.score = score_readouts(kinds, fitted.agreement, only)
     fitted.readout = max(fitted.score, key=lambda name: fitted.score[name])
     if settings.readout in fitted.score:
         fitted.readout = settings.readout
@@ -169,6 +170,13 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
     reader = best if net is not None else None
     _read_all_rows(fitted, data, len(train_data.x), reader, candidates, settings)
     return fitted
+
+
+def _only_network(trained: Mapping[str, Trained], best: str) -> float:
+    """Share of the better network's gain on validation rows that the linear model lacks."""
+    gain = trained[best].gain_by_step[trained[best].best_step]
+    linear = trained["based"].gain_by_step[0]  # before its first step the network is its base
+    return float(np.clip((gain - linear) / max(gain, 1e-9), 0.0, 1.0))
 
 
 def _cross_test(data: Prepared, settings: Settings) -> Evidence:
@@ -241,51 +249,6 @@ def _train_both(
     return {k: net for k, (net, _) in done.items()}, {k: how for k, (_, how) in done.items()}
 
 
-def train_several(jobs: Sequence[Job], n_jobs: int) -> list[tuple[Net, Trained]]:
-    """Train networks, each in a process of its own if there may be several.
-
-    Parameters
-    ----------
-    jobs : sequence
-        Network, training rows, validation rows or None, training and seed of each.
-    n_jobs : int
-        How many at a time.
-
-    Returns
-    -------
-    list
-        The networks and how they were trained.
-    """
-    none = all(training.steps == 0 for _, _, _, training, _ in jobs)
-    if n_jobs == 1 or len(jobs) == 1 or none:  # starting processes would take longest
-        return [_train_one(*job) for job in jobs]
-    quiet = [(n, r, v, replace(t, on_step=_ignore), s) for n, r, v, t, s in jobs]
-    try:
-        done: list[tuple[Net, Trained]] = Parallel(n_jobs=min(n_jobs, len(jobs)))(
-            delayed(_train_one)(*job) for job in quiet
-        )
-    except KeyboardInterrupt:  # the processes are gone; what is left are untrained networks
-        return [(net, _untrained(net, valid, seed)) for net, _, valid, _, seed in jobs]
-    return done
-
-
-def _ignore(step: int) -> None:
-    """Nobody listens in another process."""
-
-
-def _untrained(net: Net, valid: Rows | None, seed: int) -> Trained:
-    gain = 0.0 if valid is None else float(gains(net, valid, seed, rounds=1).mean())
-    return Trained(gain_by_step={0: gain}, partial=True)
-
-
-def _train_one(
-    net: Net, rows: Rows, valid: Rows | None, training: Training, seed: int
-) -> tuple[Net, Trained]:
-    if torch.get_num_threads() > 1 and rows.bins.device.type == "cpu":
-        torch.set_num_threads(1)  # more threads only get in each other's way in so small a model
-    return net, train(net, rows, valid, training, seed)
-
-
 def _read_all_rows(
     fitted: Fitted,
     data: Prepared,
@@ -311,15 +274,19 @@ def _read_all_rows(
         if not fitted.partial and n_train < ENOUGH_ROWS:
             again = _train_again(fitted, data, everything, n_train, best, settings)
     if again:
-        one, two = (candidates.read_again(name, pairwise, each) for each in again)
-        fitted.similarity = (one + two) / 2
+        weights = [weight for _, weight in again]
+        one, two = (candidates.read_again(name, pairwise, each) for each, _ in again)
+        fitted.similarity = np.average([one, two], axis=0, weights=weights)
         fitted.stability = neighbour_agreement(one, two)
-        of_net = (again[0][0] + again[1][0]) / 2, (again[0][1] + again[1][1]) / 2
+        moved, signed = np.average([each for each, _ in again], axis=0, weights=weights)
+        of_net = moved, signed
     # what a network says of two columns leaves out all that others say too, so that modules fall
     # apart: it is asked only where pairs of columns tell less
     asked = of_net if name in NET_READOUTS else None
     rng = numpy_stream(settings.seed, "modules")
-    fitted.labels = find_modules(module_readouts(pairwise, asked), rng, candidates.halves)
+    fitted.labels = find_modules(
+        module_readouts(pairwise, everything, asked), rng, candidates.halves
+    )
 
 
 def _train_again(
@@ -329,12 +296,18 @@ def _train_again(
     n_train: int,
     best: str,
     settings: Settings,
-) -> list[tuple[Array, Array]]:
-    """What two networks of two seeds, trained on all rows, say; nothing if that was cut short."""
+) -> list[tuple[tuple[Array, Array], float]]:
+    """What two networks of two seeds, trained on all rows, say; nothing if that was cut short.
+
+    Each has a weight: of two networks of few rows one may not have learned what the other did.
+    """
     rows = everything.rows(data, settings.device)
-    # as many passes over these more rows as were best over the training rows
-    steps = round(fitted.trained[best].best_step * len(data.x) / n_train)
-    training = replace(settings.training, steps=min(steps, settings.training.steps))
+    wanted = settings.training.steps
+    # as much learning (the sum of the rates) for each of these more rows as was best before
+    learned = sum(rate(step, wanted) for step in range(fitted.trained[best].best_step))
+    usual = sum(rate(step, wanted) for step in range(wanted)) / wanted
+    steps = round(learned / usual * len(data.x) / n_train)
+    training = replace(settings.training, steps=min(steps, wanted))
     settings.tell("training on all rows")
     jobs: list[Job] = [
         (everything.net(best == "based", seed, settings.device), rows, None, training, seed)
@@ -342,4 +315,9 @@ def _train_again(
     ]
     done = train_several(jobs, settings.n_jobs)
     fitted.partial = any(how.partial for _, how in done)
-    return [] if fitted.partial else [ablation(net, rows, settings.seed) for net, _ in done]
+    if fitted.partial:
+        return []
+    gain = np.array([float(gains(net, rows, settings.seed, rounds=1).mean()) for net, _ in done])
+    weights = np.exp((gain - gain.max()) / LESS)
+    read = [ablation(net, rows, settings.seed) for net, _ in done]
+    return [(each, float(weight)) for each, weight in zip(read, weights, strict=True)]

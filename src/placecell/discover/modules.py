@@ -15,7 +15,6 @@ Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Partition = tuple[str, float]  # by which read-out, and how fine
 Halves = tuple[dict[Partition, IntArray], dict[Partition, IntArray]]  # labels of columns
-PAIRWISE = ("partial correlation", "correlation", "mutual information")
 ROUNDS = 4  # of partitions of all rows: the order in which columns are visited matters
 FINENESS = (0.7, 1.0, 1.6, 2.5)  # Louvain's resolution: more makes smaller modules
 MODULE_NEAREST = 30  # columns that a column hangs together with; more only take time

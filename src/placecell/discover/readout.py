@@ -120,9 +120,24 @@ def correlation(values: Array) -> Array:
     return r.clip(0, 1)
 
 
-def partial_correlation(copula: Copula) -> Array:
-    """Partial correlations (n, n) of normal scores, with their signs."""
+def partial_correlation(copula: Copula, shrinkage: float = 0.0) -> Array:
+    """Partial correlations of normal scores, with their signs.
+
+    Parameters
+    ----------
+    copula : Copula
+    shrinkage : float
+        How far the correlations are shrunk towards none first, from 0 to 1. The more they are, the
+        less is taken out of a correlation: little is left of what all columns share, but columns
+        that say nearly the same still hang together.
+
+    Returns
+    -------
+    array of shape (n, n)
+    """
     p = copula.precision.cpu().numpy()
+    if shrinkage:
+        p = np.linalg.inv((1 - shrinkage) * np.linalg.inv(p) + shrinkage * np.eye(len(p)))
     scale = np.sqrt(np.diag(p))
     partial: Array = -p / np.outer(scale, scale)
     np.fill_diagonal(partial, 0.0)
