@@ -65,6 +65,15 @@ def test_a_table_without_names(tmp_path: Path) -> None:
     assert len(read.frame) == 40
 
 
+@pytest.mark.parametrize("start", [0, 1])
+def test_names_that_count_are_names(tmp_path: Path, start: int) -> None:
+    given = frame().round(3).set_axis([start + i for i in range(4)], axis=1)
+    given.to_csv(tmp_path / "t.csv", index=False)
+    read = read_table(tmp_path / "t.csv").frame
+    assert list(read.columns) == [str(start + i) for i in range(4)]
+    np.testing.assert_allclose(read.to_numpy(), given.to_numpy())
+
+
 def test_repeated_and_empty_names(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,a,,b\n" + "1,2,3,4\n" * 3)

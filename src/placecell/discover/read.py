@@ -250,11 +250,14 @@ def _decimal(head: Sequence[str], separator: str) -> str:
 
 
 def _has_names(head: Sequence[str], separator: str, decimal: str) -> bool:
-    """Whether the first line holds names: not every cell of it is a number."""
+    """Whether the first line holds names: not every cell of it is a number, or they count up from
+    0 or 1, as programs name columns that nobody named."""
     cells = [
         cell.strip().replace(decimal, ".") for cell in _cells(head[0].strip("\r\n"), separator)
     ]
-    return not all(_is_number(cell) for cell in cells) or len(head) == 1
+    counted = [[str(start + place) for place in range(len(cells))] for start in (0, 1)]
+    counts = len(cells) > 2 and cells in counted
+    return counts or not all(_is_number(cell) for cell in cells) or len(head) == 1
 
 
 def _is_number(cell: str) -> bool:
