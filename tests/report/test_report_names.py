@@ -92,8 +92,10 @@ def test_a_mark_is_the_name_in_short_and_no_two_are_the_same() -> None:
     assert marks(["row 1, column 1", "row 1, column 2"]) == ["1,1", "1,2"]
     assert marks(["V1", "region 2"]) == ["V1", "region 2"], "not all are numbered"
     assert marks(["12", "7"]) == ["12", "7"]
-    both = [f"the same beginning {side} and end of two" for side in ("left", "right")]
-    assert marks(both) == ["1", "2"], "shortened they would be one"
+    both = [f"{start} beginning {side} and end of two" for start in "ab" for side in "cd"]
+    assert marks(both) == ["1", "2", "3", "4"], "shortened two would be one"
+    atlas = [f"7Networks_{side}_Vis_{i}" for side in ("LH", "RH") for i in (1, 2)]
+    assert marks(atlas) == ["LH_Vis_1", "LH_Vis_2", "RH_Vis_1", "RH_Vis_2"]
     assert marks([LONG, "S1"])[1] == "S1"
     assert max(map(len, marks([LONG, "S1"]))) <= MARK
 

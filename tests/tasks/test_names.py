@@ -179,6 +179,24 @@ def test_names_in_an_adjacency(
     assert plain.config.contents == task.config.contents, "a name changes no run"
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        list("12345678"),
+        [str(101 + i) for i in range(8)],
+        ["NA", *TOWNS[1:]],
+        [f'"{name}"' for name in TOWNS],
+        ['"Ulm, D"', *TOWNS[1:]],
+    ],
+    ids=["counted", "numbers", "NA", "quotes", "a comma in a name"],
+)
+def test_names_that_could_be_numbers_or_cells(names: list[str], tmp_path: Path) -> None:
+    """As pandas and R write them, above the columns and to the left of the rows."""
+    task = graph(adjacency(tmp_path / "a.csv", names, names))
+    assert task.names() == [name.strip('"') for name in names]
+    assert task.truth().relation.sum() == 16
+
+
 def test_a_first_row_of_0_1_2_is_a_row_of_weights_where_it_makes_a_square(tmp_path: Path) -> None:
     weights = np.zeros((6, 6), int)
     weights[0] = weights[:, 0] = range(6)

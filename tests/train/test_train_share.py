@@ -61,7 +61,7 @@ def test_one_of_the_two(tiny) -> None:
 
 
 def test_an_encoding_without_sigma_takes_no_share(tiny, tiny_task: Task, tmp_path) -> None:
-    for encoding in ("sinusoidal", "nope", "rotary"):
+    for encoding in ("sinusoidal", "nope", "rotary", "relative"):
         with pytest.raises(InputError, match=f"{encoding} has no σ; leave rho out"):
             complete(tiny(encoding=encoding, rho=0.2), tiny_task)
     with pytest.raises(InputError, match="nope has no σ"):

@@ -55,6 +55,8 @@ class AlibiPE(Encoding):
         Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
+    adds_table = True  # `embed` adds nothing
+
     def __init__(
         self,
         heads: int = 1,

@@ -39,19 +39,14 @@ class Encoding(nn.Module):
     name : str
         The name under which the class is registered.
     adds_table : bool
-        Whether `embed` adds to a token what depends on its position only, or nothing. A model then
-        computes once what tokens of one symbol at one position share. A subclass that overrides
-        `embed` has to say so itself.
+        Whether `embed` adds to a token what depends on its position only, the same at every call,
+        or nothing. A model then computes once what tokens of one symbol at one position share. Not
+        inherited: a subclass may add something else, and has to say so itself.
     """
 
     name: ClassVar[str]
-    adds_table: ClassVar[bool] = True  # `embed` below adds nothing
+    adds_table: ClassVar[bool] = False
     _warned = False
-
-    def __init_subclass__(cls, **settings: Any) -> None:
-        super().__init_subclass__(**settings)
-        if "embed" in vars(cls) and "adds_table" not in vars(cls):
-            cls.adds_table = False
 
     def embed(self, x: Tensor, pos: Positions) -> Tensor:
         """Add the encoding to the token embeddings; called once, at the input of the model.
@@ -244,6 +239,11 @@ class Encoding(nn.Module):
         attention maps.
         """
         return self._overrides("add_values")
+
+    @property
+    def same_at_a_position(self) -> bool:
+        """Whether this very class says `adds_table`."""
+        return bool(vars(type(self)).get("adds_table", False))
 
     @property
     def acts_in_attention(self) -> bool:

@@ -28,7 +28,6 @@ class _Table(Encoding):
     """Adds P[index] to x, with P an n × d table drawn from N(0, σ²)."""
 
     weight: Tensor
-    adds_table = True
 
     def __init__(self, n: int, d: int, sigma: float) -> None:
         super().__init__()
@@ -203,6 +202,8 @@ class RandomPE(_Table):
     device, dtype : optional
         Of the table.
     """
+
+    adds_table = True
 
     def __init__(
         self,

@@ -22,6 +22,8 @@ class NoPE(Encoding):
         Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
+    adds_table = True  # `embed` adds nothing
+
     def __init__(
         self, *, device: torch.device | str | None = None, dtype: torch.dtype | None = None
     ) -> None:
@@ -44,6 +46,8 @@ class CausalNoPE(NoPE):
     device, dtype : optional
         Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
+
+    adds_table = True  # `embed` adds nothing
 
     def visible(self, q_pos: Positions | Tensor, k_pos: Positions | Tensor) -> Tensor:
         """Return the causal mask.

@@ -42,6 +42,8 @@ class RelativePE(Encoding):
         Of the parameters.
     """
 
+    adds_table = True  # `embed` adds nothing
+
     def __init__(
         self,
         d: int,

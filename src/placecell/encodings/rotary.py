@@ -32,6 +32,8 @@ class RotaryPE(Encoding):
         Ignored, because nothing is stored; accepted so that all encodings are built alike.
     """
 
+    adds_table = True  # `embed` adds nothing
+
     def __init__(
         self,
         d: int,

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 from torch.nn import functional as F
+
+HALVES = (torch.float16, torch.bfloat16)  # in these a sum of many gradients loses digits
+
+# An exported model may take batches of any size. Before torch 2.7 nobody says that it exports.
+is_exporting: Callable[[], bool] = getattr(
+    torch.compiler, "is_exporting", torch.compiler.is_compiling
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,3 +45,23 @@ class Distinct:
         An embedding, since its backward pass adds whole rows.
         """
         return F.embedding(self.index, self.rows)
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Return whether somebody has registered a hook that runs when a module is called.
+
+    Parameters
+    ----------
+    module : nn.Module
+        A module; hooks of its parts do not count.
+
+    Returns
+    -------
+    bool
+    """
+    return bool(
+        module._forward_hooks
+        or module._forward_pre_hooks
+        or module._backward_hooks
+        or module._backward_pre_hooks
+    )

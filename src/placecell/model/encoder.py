@@ -13,7 +13,7 @@ from placecell.encodings.base import Encoding, check_size
 from placecell.encodings.positions import Positions
 from placecell.errors import InputError, unknown
 from placecell.model.attention import Attention, Reach
-from placecell.model.distinct import Distinct
+from placecell.model.distinct import HALVES, Distinct, has_hooks, is_exporting
 from placecell.model.inputs import Inputs
 
 
@@ -372,16 +372,24 @@ class Transformer(nn.Module):
         )
 
     def _distinct(self, inputs: Inputs) -> Distinct | None:
-        """Return each symbol at each place, if these are less than half of the tokens."""
-        pos, symbols = inputs.positions, getattr(self.embedding, "num_embeddings", None)
+        """Return each symbol at each place, if these are at most half of the tokens.
+
+        None as well where tokens of one symbol at one place may differ, or somebody looks at tokens
+        on their way into the first layer.
+        """
+        pos, embedding, layers = inputs.positions, self.embedding, self.encoder.layers
         shared = pos.sizes[0] is None  # by all samples
-        if symbols is None or not (shared and self.encoding.adds_table):
+        if type(embedding) is not nn.Embedding or not (shared and self.encoding.same_at_a_position):
             return None
-        if 2 * symbols > len(inputs):
+        if len(layers) == 1 or embedding.weight.dtype in HALVES or is_exporting():
+            return None
+        if 2 * embedding.num_embeddings > len(inputs):
+            return None
+        if any(map(has_hooks, (embedding, self.encoder, *layers[0].modules()))):
             return None
         n, device = inputs.tokens.shape[1], inputs.tokens.device
-        every = torch.arange(symbols, device=device)[:, None].expand(symbols, n)
-        rows = self.encoding.embed(self.embedding(every), pos).flatten(0, 1)
+        every = torch.arange(embedding.num_embeddings, device=device)[:, None].expand(-1, n)
+        rows = self.encoding.embed(embedding(every), pos).flatten(0, 1)
         return Distinct(rows, inputs.tokens * n + torch.arange(n, device=device))
 
     @torch.no_grad()

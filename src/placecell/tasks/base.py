@@ -154,7 +154,9 @@ class Truth:
         """
         names = self.value_names.get(label, ())
         return [
-            str(value) if isinstance(value, str) or not 0 <= value < len(names) else names[value]
+            str(value)
+            if isinstance(value, str) or not 0 <= value < len(names)
+            else str(names[int(value)])
             for value in self.labels[label]
         ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from dataclasses import replace
 import torch
 
 from placecell.config import RunConfig
-from placecell.encodings.base import lookup
+from placecell.encodings.base import Encoding, lookup, settings
 from placecell.encodings.share import position_share, sigma_for_share
 from placecell.errors import InputError
 from placecell.tasks.base import Examples, Task
@@ -57,7 +56,8 @@ def takes_sigma(encoding: str) -> bool:
     -------
     bool
     """
-    return "sigma" in inspect.signature(lookup(encoding)).parameters
+    has_table = lookup(encoding).table is not Encoding.table  # relative has a σ and no table
+    return has_table and "sigma" in settings(encoding)
 
 
 def no_sigma(encodings: Sequence[str]) -> InputError:

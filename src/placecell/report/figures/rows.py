@@ -83,7 +83,7 @@ def name_groups(
         What the groups are.
     """
     names = dict(zip(labels.tolist(), groups, strict=True))
-    if len(names) > KINDS:
+    if len({kind % KINDS for kind in names}) < len(names):
         return
     shades = colormaps[COLOURS]
     spots = [

@@ -99,10 +99,7 @@ def read_cells(path: Path) -> Cells:
     if not lines:
         raise InputError(f"{path}: an empty file; expected a table of numbers.")
     separator = next((s for s in ("\t", ";", ",") if s in lines[0]), None)
-    cells = [[cell.strip() for cell in line.split(separator)] for line in lines]
-    if separator and '"' in lines[0]:  # a name may have the separator in it
-        quoted = [cell.strip() for cell in next(csv.reader(lines[:1], delimiter=separator))]
-        cells[0] = quoted if len(quoted) < len(cells[0]) else cells[0]
+    cells = [[cell.strip() for cell in _split(line, separator)] for line in lines]
     if separator != ",":  # then a comma is a decimal point, as many languages write it
         cells = [[DECIMAL.sub(r"\1.\2", cell) for cell in row] for row in cells]
     return cells
@@ -179,6 +176,13 @@ def to_numbers(
             )
         return matrix[:, 1:], tuple(cells[0][1:])
     return matrix, tuple(cells[0]) if named else ()
+
+
+def _split(line: str, separator: str | None) -> list[str]:
+    """The cells of a line; one in quotes may have the separator in it."""
+    if separator and '"' in line and line.count('"') % 2 == 0:
+        return next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+    return line.split(separator)
 
 
 def _lines(path: Path) -> list[str]:

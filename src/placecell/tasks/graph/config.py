@@ -70,7 +70,9 @@ class Config:
         "may stand above its columns or before its rows",
     )
     values: str | None = option(
-        None, "values on one's own graph, a row a sample; left out: `dynamics` on it"
+        None,
+        "values on one's own graph, a row a sample, names of nodes or 0, 1, 2, … may stand above; "
+        "left out: `dynamics` on it",
     )
     names: str | None = option(None, "text file with a name for each node, one a line")
     contents: str | None = option(

@@ -9,7 +9,7 @@ import numpy as np
 
 from placecell.errors import InputError
 from placecell.tasks.fmri import tables
-from placecell.tasks.fmri.tables import read_cells, split_left, to_numbers, words
+from placecell.tasks.fmri.tables import is_number, read_cells, split_left, to_numbers, words
 from placecell.tasks.graph.config import Config
 from placecell.tasks.graph.network import Array, Network, count_parts, numbered
 from placecell.tasks.names import refuse_same_names, tidy
@@ -85,7 +85,12 @@ def read_adjacency(path: Path) -> tuple[Array, tuple[str, ...]]:
     """
     if path.suffix in BINARY or path.is_dir():
         return read_table(path)
-    left, cells = split_left(read_cells(path))
+    cells = read_cells(path)
+    corner, *above = cells[0]
+    if (not corner or not is_number(corner)) and [row[0] for row in cells[1:]] == above:
+        # the same above and to the left, so even numbers (or `NA`) are names
+        return to_numbers(path, [row[1:] for row in cells[1:]])[0], tuple(above)
+    left, cells = split_left(cells)
     weights, names = to_numbers(path, cells, counted=True)
     if len(weights) < weights.shape[1]:
         plain, heads = to_numbers(path, cells)  # weights 0, 1, 2, … in the first row are no names
@@ -93,7 +98,7 @@ def read_adjacency(path: Path) -> tuple[Array, tuple[str, ...]]:
     if not left:
         return weights, names
     left = left[1:] if names else left
-    other = [i for i, name in enumerate(names[: len(left)]) if name != left[i]]
+    other = [i for i, name in enumerate(names[: len(left)]) if tidy(name) != tidy(left[i])]
     if other:
         i = other[0]
         raise InputError(

@@ -17,6 +17,7 @@ from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth, counted
 from placecell.tasks.fmri.config import Config as BoldConfig
+from placecell.tasks.fmri.tables import words
 from placecell.tasks.fmri.task import Fmri
 from placecell.tasks.graph.config import Config
 from placecell.tasks.graph.files import LARGEST, read_table
@@ -196,8 +197,8 @@ def _own_values(config: Config, network: Network) -> tuple[Array, Network]:
 
 def _digest(config: Config, network: Network, values: Array | None) -> str:
     """What tells one's own files from others; names that stand in tables are not part of it."""
-    names = network.names if config.names is not None else numbered(len(network.weights))
-    seen = hashlib.sha256(repr(tuple(names)).encode())
+    given = numbered(len(network.weights)) if config.names is None else words(Path(config.names))
+    seen = hashlib.sha256(repr(tuple(given)).encode())
     for part in (network.weights, values):
         seen.update(b"" if part is None else part.astype("<f4").tobytes())
     return seen.hexdigest()[:12]
