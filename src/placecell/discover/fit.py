@@ -35,7 +35,6 @@ from placecell.seeds import numpy_stream
 
 Array = NDArray[np.float64]
 FEW_ROWS = 100  # below, no network is trained: it would only learn the rows by heart
-NET_WEIGHT = 0.5  # of what nearest columns tell a network, beside what they tell a regression
 LESS = 0.01  # nats a value that a network knows less, for it to count 1 / e beside the better one
 FOLDS = 5  # of a table of few rows, for its test
 ENOUGH_ROWS = 2000  # training rows from which networks are not trained again on all rows
@@ -155,10 +154,11 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
         if net is not None:
             by_network[name] = told_by_network(similarity, net, rows["valid"])
     kinds = [Told(fitted.told, valid_data.x.size)]
-    if by_network:  # it knows best what its own read-outs tell, so it counts for less
+    only = 0.0
+    if by_network:  # it is asked as far as it knows more: from few columns it is a poor judge
+        only = _only_network(trained, best)
         asked = min(len(rows["valid"]), NET_ROWS) * MOST_COLUMNS
-        kinds.append(Told(by_network, asked, NET_WEIGHT))
-    only = _only_network(trained, best) if net is not None else 0.0
+        kinds.append(Told(by_network, asked, only))
     fitted.score = score_readouts(kinds, fitted.agreement, only)
     fitted.readout = max(fitted.score, key=lambda name: fitted.score[name])
     if settings.readout in fitted.score:
