@@ -133,6 +133,7 @@ def settings_of(part: str) -> list[Setting]:
             one["headline"],
             changed(one, change),
             {"base": BASE, "table": TABLE, "long": LONG}.get(part, VARIED),
+            one.get("seeds", 3),
         )
         for name, one in PLAN["world"].items()
         for change in (("base",) if part == "base" else one.get(part, ()))
