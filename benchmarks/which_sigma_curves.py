@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,7 @@ from which_sigma_scores import Score, kept, measured
 
 Array = NDArray[np.float64]
 FINE = np.linspace(-14, 14, 561)  # targets that are tried, as logarithms or log odds
+TRIED = [0.2, 0.4, 0.8]  # instead of a rule
 EXAMPLES = 128  # samples on which an untrained model is measured
 
 
@@ -77,6 +78,39 @@ class Curve:
         """Return the regret as a share of the difference of best and worst common share."""
         common = self.common()
         return float((common.max() - self.sign * mean) / np.ptp(common))
+
+    def by_seed(self, rhos: Sequence[float], value: Callable[[Score], float]) -> Array:
+        """Return something of the runs of some shares (shares, seeds); larger is better."""
+        runs = [{score.seed: score for score in self.runs[self.sigma(rho)]} for rho in rhos]
+        seeds = sorted(set.intersection(*(set(one) for one in runs)))
+        return self.sign * np.array([[value(one[seed]) for seed in seeds] for one in runs])
+
+    def in_points(self, gap: float) -> float:
+        """Return a gap in points of accuracy, or per cent of the best error."""
+        return 100 * gap if self.sign > 0 else 100 * gap / float(-self.common().max())
+
+    def regret_by_others(self, rho: float) -> float:
+        """Return the mean regret of a share against the one that the other seeds call best."""
+        test = self.by_seed(COMMON, lambda score: score.test)
+        own = test[COMMON.index(rho)]
+        gaps = [
+            test[np.delete(test, seed, axis=1).mean(1).argmax(), seed] - own[seed]
+            for seed in range(test.shape[1])
+        ]
+        return self.in_points(float(np.mean(gaps)))
+
+    def tried(self) -> float:
+        """Return the mean test headline of what is best by validation in one run of each of
+        `TRIED`, on the other seeds; the mean over the seeds that are tried."""
+        valid, test = (
+            self.by_seed(TRIED, lambda score, split=split: getattr(score, split))
+            for split in ("valid", "test")
+        )
+        found = [
+            np.delete(test[valid[:, seed].argmax()], seed).mean()
+            for seed in np.flatnonzero(np.isfinite(valid).all(0))
+        ]
+        return self.sign * float(np.mean(found)) if found else math.nan
 
     @property
     def allowance(self) -> float:

@@ -43,6 +43,7 @@ class Score:
     rho: float  # before training; NaN without a learned table
     seed: int
     test: float  # the headline
+    valid: float  # the same on validation data; NaN of runs that were kept without it
     train: float  # accuracy, or loss where the headline is an error
     converged: bool  # every training sample right, or a flat training loss
     moved: float  # of the learned table, in units of its initial norm
@@ -85,6 +86,7 @@ def measured(
         sigma**2 / (sigma**2 + square),
         config.seed,
         one.final("test", headline),
+        one.final("valid", headline),
         train,
         train == 1.0 if right else flat,
         moved,
@@ -98,7 +100,7 @@ def kept() -> dict[str, Score]:
         return {}
     with FILE.open(encoding="utf-8", newline="") as file:
         scores = [
-            Score(**{f.name: PARSE[f.type](row[f.name]) for f in fields(Score)})
+            Score(**{f.name: PARSE[f.type](row.get(f.name, "nan")) for f in fields(Score)})
             for row in csv.DictReader(file)
         ]
     return {score.run: score for score in scores}

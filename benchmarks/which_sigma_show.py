@@ -54,6 +54,7 @@ def show_rule(curves: list[Curve]) -> None:
     choices: dict[str, Callable[[Curve], float]] = {
         "rule": lambda c: c.mean(c.sigma(target[c.setting.world]))
     }
+    choices["three runs"] = lambda c: c.tried()
     for name, sigma in DEFAULTS.items():
         choices[name] = lambda c, sigma=sigma: c.mean(sigma)
     choices["sinusoid"] = lambda c: c.mean("sinusoidal")
@@ -63,17 +64,21 @@ def show_rule(curves: list[Curve]) -> None:
     print(line(["setting", "best ρ", *choices]))
     for c in curves:
         best = COMMON[int(c.common().argmax())]
-        cells = [f"{c.regret(choose(c)):.1f}" for choose in choices.values()]
+        regrets = [c.regret(choose(c)) for choose in choices.values()]
+        cells = ["–" if math.isnan(regret) else f"{regret:.1f}" for regret in regrets]
         print(line([c.setting.title, f"{best:g}", *cells]))
     base = [c for c in curves if c.setting.change == "base"]
     for title, some in (("all settings", curves), ("base settings", base)):
         relative = {n: np.array([c.relative(f(c)) for c in some]) for n, f in choices.items()}
-        means = [f"{v.mean():.3f}" for v in relative.values()]
+        means = ["–" if np.isnan(v).any() else f"{v.mean():.3f}" for v in relative.values()]
         print(line([f"mean relative regret, {title}", "", *means]))
-        within = {
-            n: np.mean([c.regret(f(c)) <= c.allowance for c in some]) for n, f in choices.items()
-        }
-        print(line([f"within the allowance, {title}", "", *(f"{v:.2f}" for v in within.values())]))
+        within = [
+            f"{sum(c.regret(f(c)) <= c.allowance for c in some)} of {len(some)}"
+            if np.isfinite(relative[n]).all()
+            else "–"
+            for n, f in choices.items()
+        ]
+        print(line([f"within the allowance, {title}", "", *within]))
         for name in [n for n, v in relative.items() if n != "rule" and np.isfinite(v).all()]:
             gap = relative[name] - relative["rule"]
             interval = analysis.bootstrap_interval(gap, numpy_stream(0, f"which_sigma/{name}"))
@@ -81,6 +86,11 @@ def show_rule(curves: list[Curve]) -> None:
                 f"  {name} minus rule, {title}: {gap.mean():.3f} "
                 f"[{interval.low:.3f}, {interval.high:.3f}]"
             )
+    print("\nregret of the rule against what the other seeds call best")
+    fair = {c.setting.title: c.regret_by_others(target[c.setting.world]) for c in curves}
+    print("; ".join(f"{title} {regret:.1f}" for title, regret in fair.items()))
+    right = sum(fair[c.setting.title] <= c.allowance for c in curves)
+    print(f"within the allowance in {right} of {len(curves)}")
     best_sigma = np.array([c.sigma(COMMON[int(c.common().argmax())]) for c in curves])
     odds = np.array([s**2 / c.square for s, c in zip(best_sigma, curves, strict=True)])
     print(
