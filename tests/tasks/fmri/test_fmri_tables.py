@@ -13,8 +13,8 @@ from placecell.errors import InputError
 from placecell.tasks.fmri.config import Config
 from placecell.tasks.fmri.datasets import GAP, load_runs
 from placecell.tasks.fmri.loaders import load_series
-from placecell.tasks.fmri.tables import MOST_VOLUMES
 from placecell.tasks.fmri.task import Fmri
+from placecell.tasks.tables import MOST_ROWS
 
 TIME, REGIONS = 200, 5
 
@@ -75,7 +75,7 @@ def test_a_table_that_is_far_too_long_is_refused_early(tmp_path: Path) -> None:
             file.write(block)
     tracemalloc.start()
     started = time.process_time()
-    with pytest.raises(InputError, match=f"more than {MOST_VOLUMES} rows"):
+    with pytest.raises(InputError, match=f"more than {MOST_ROWS} rows"):
         load_series(path)
     seconds, peak = time.process_time() - started, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

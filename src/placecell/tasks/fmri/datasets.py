@@ -16,8 +16,8 @@ from placecell.errors import InputError
 from placecell.tasks.fmri.config import HCP_SECONDS, Config
 from placecell.tasks.fmri.fetch import folder_of
 from placecell.tasks.fmri.loaders import LEAST_VOLUMES, load_confounds, load_series
-from placecell.tasks.fmri.tables import numbers, words
 from placecell.tasks.names import refuse_same_names, tidy
+from placecell.tasks.tables import numbers, words
 
 Array = NDArray[np.float64]
 YEO7 = (

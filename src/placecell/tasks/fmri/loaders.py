@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from placecell.errors import InputError
 from placecell.store import files
 from placecell.tasks.fmri.fetch import cache
-from placecell.tasks.fmri.tables import read_cells, read_table, split_left, to_numbers
+from placecell.tasks.tables import read_cells, read_table, split_left, to_numbers
 
 Array = NDArray[np.float64]
 KNOWN = ".npy, .npz, .csv, .tsv, .mat, .ptseries.nii, or .nii/.nii.gz with an atlas"

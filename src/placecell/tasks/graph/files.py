@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from placecell.errors import InputError
-from placecell.tasks.fmri import tables
-from placecell.tasks.fmri.tables import is_number, read_cells, split_left, to_numbers, words
 from placecell.tasks.graph.config import Config
 from placecell.tasks.graph.network import Array, Network, count_parts, numbered
 from placecell.tasks.names import refuse_same_names, tidy
+from placecell.tasks.tables import is_number, read_cells, split_left, to_numbers, words
+from placecell.tasks.tables import read_table as read_text
 
 LARGEST = 1e15  # of weights and values; models reckon in 32 bits
 BINARY = (".npy", ".npz")
@@ -124,7 +124,7 @@ def read_table(path: Path) -> tuple[Array, tuple[str, ...]]:
     if path.is_dir():
         raise InputError(f"{path}: a folder; expected the name of a file in it.")
     if path.suffix not in BINARY:
-        return tables.read_table(path, counted=True)
+        return read_text(path, counted=True)
     try:
         return load_array(path), ()
     except FileNotFoundError:

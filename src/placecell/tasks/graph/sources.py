@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from placecell.errors import InputError
@@ -94,5 +92,6 @@ def _connectome(density: float) -> Network:
     from placecell.tasks.fmri.datasets import YEO7  # here, so that settings are read quickly
 
     names = tuple(numbered(n, "region"))
-    known = Network(weights, names, lengths, coords, networks)
-    return replace(known, block_names=YEO7, block_word="network")
+    return Network(
+        weights, names, lengths, coords, networks, block_names=YEO7, block_word="network"
+    )

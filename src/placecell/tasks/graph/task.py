@@ -17,7 +17,6 @@ from placecell.errors import InputError
 from placecell.seeds import numpy_stream
 from placecell.tasks.base import Truth, counted
 from placecell.tasks.fmri.config import Config as BoldConfig
-from placecell.tasks.fmri.tables import words
 from placecell.tasks.fmri.task import Fmri
 from placecell.tasks.graph.config import Config
 from placecell.tasks.graph.files import LARGEST, read_table
@@ -26,6 +25,7 @@ from placecell.tasks.graph.simulate import simulate
 from placecell.tasks.graph.sources import make_network
 from placecell.tasks.masked import MaskedValues
 from placecell.tasks.names import refuse_same_names, tidy
+from placecell.tasks.tables import words
 
 HELD_OUT = 0.15  # last share of one's own values to test on, and as much before it to validate
 

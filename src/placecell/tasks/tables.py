@@ -13,7 +13,7 @@ from placecell.errors import InputError
 
 Array = NDArray[np.float64]
 Cells = list[list[str]]
-MOST_VOLUMES = 100_000  # of one run: more than a day of scanning; a longer table is refused early
+MOST_ROWS = 100_000  # volumes of more than a day of scanning; a longer table is refused early
 BLANK = ("", "n/a", "na")
 DECIMAL = re.compile(r"^([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)$")
 DATE = re.compile(  # 2024-01-31, 31.01.2024, 1/31/2024, with or without a time
@@ -195,10 +195,10 @@ def _lines(path: Path) -> list[str]:
             for line in file:
                 if line.strip():
                     lines.append(line.rstrip("\r\n"))
-                if len(lines) > MOST_VOLUMES + 1:
+                if len(lines) > MOST_ROWS + 1:
                     raise InputError(
-                        f"{path}: more than {MOST_VOLUMES} rows; a run has fewer volumes. Take "
-                        "fewer, or average over neighbouring ones."
+                        f"{path}: more than {MOST_ROWS} rows; expected at most as many volumes or "
+                        "samples. Take fewer, or average over neighbouring ones."
                     )
     except FileNotFoundError:
         raise InputError(f"{path}: no such file (looked for from {Path.cwd()}).") from None
