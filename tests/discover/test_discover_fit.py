@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from placecell.discover import fit
+from placecell.discover.candidates import Candidates
 from placecell.discover.network import Trained, Training, train
 from placecell.discover.prepared import Coded, Prepared
 
@@ -50,3 +51,20 @@ def test_of_two_networks_the_one_that_learned_less_counts_less(
     # the first half of the steps, at high rates, is more than half of the learning, and there are
     # more rows: no more than the steps that were asked for
     assert asked == [40]
+
+
+def test_a_consensus_owes_no_agreement_to_the_network() -> None:
+    x = np.random.default_rng(0).normal(size=(200, 12)).cumsum(axis=1)
+    x += np.random.default_rng(1).normal(size=x.shape)
+    data = Prepared(x, np.ones(200), np.arange(200))
+    coded = Coded.learn(data)
+    rows = coded.rows(data, CPU)
+    without, with_network = (
+        Candidates.read(data, data, coded, net, rows, 0).agreement
+        for net in (None, coded.net(True, 0, CPU))
+    )
+    for name, most in (
+        ("consensus", without["consensus"].mean()),
+        ("ablation", max(without[name].mean() for name in without if name != "consensus")),
+    ):
+        assert with_network[name].mean() <= most + 1e-9

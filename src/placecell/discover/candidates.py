@@ -116,7 +116,8 @@ class Candidates:
     agreement : dict
         Share of each column's three nearest on which two maps by a read-out agree (n,), one of
         each half of the rows; the mean over several ways to halve them. That of a network is at
-        most that of the pairwise read-out that agrees most.
+        most that of the pairwise read-out that agrees most, and that of the consensus at most that
+        of its parts without the network.
     halves : list
         Partitions into modules of two halves of the rows, for some ways to halve them.
     of_net : tuple, optional
@@ -179,9 +180,14 @@ class Candidates:
         )
         if net is not None:  # one network read twice agrees with itself more than two would
             most = max(agreement[name].mean() for name in pairwise)
-            for name in (*NET_READOUTS, "consensus"):
+            alone = [[{name: each[name] for name in pairwise} for each in both] for both in pairs]
+            joined = _mean_agreement(
+                [(consensus(one, trust), consensus(two, trust)) for one, two in alone]
+            )
+            caps = dict.fromkeys(NET_READOUTS, most) | {"consensus": min(most, joined.mean())}
+            for name, cap in caps.items():
                 agreement[name] = agreement[name] * min(
-                    1.0, most / agreement[name].mean().clip(1e-9)
+                    1.0, cap / agreement[name].mean().clip(1e-9)
                 )
         rng = numpy_stream(seed, "partitions")
         by_half = [
