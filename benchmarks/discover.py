@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.spatial import procrustes
+from scipy.stats import binomtest
 from sklearn.metrics import adjusted_rand_score
 
 from discover_rivals import CLUSTERINGS, LAYOUTS, RIVALS
@@ -198,22 +199,28 @@ def show(folder: Path) -> None:
                     f"{np.median([one['cpu_seconds'] for one in found]):.0f}",
                 ]
                 print("|", " | ".join(cells), "|")
-    print("\nrivals: nb, ARI and the best R² of their layouts\n")
+    print("\nrivals: nb, the best R² of their layouts, ARI by our modules and by the usual ones\n")
     for name in TABLES:
         measured = _measured(folder, "rivals", name)
         for rival in RIVALS if measured else ():
             having = [one[rival] for one in measured if "seconds" in one.get(rival, {})]
             if having:
-                values = [
-                    _spread([_value(one, key) for one in having]) for key in ("nb", "R2", "ARI")
-                ]
-                layouts = {max(one["R2"], key=one["R2"].get) for one in having if one.get("R2")}
-                print("|", " | ".join([name, rival, *values, ", ".join(sorted(layouts))]), "|")
+                keys = ("nb", "R2", "ARI", "usual ARI")
+                values = [_spread([_value(one, key) for one in having]) for key in keys]
+                best = {
+                    max(one[key], key=one[key].get)
+                    for one in having
+                    for key in ("R2", "usual ARI")
+                    if one.get(key)
+                }
+                print("|", " | ".join([name, rival, *values, ", ".join(sorted(best))]), "|")
     null = [json.loads(path.read_text()) for path in folder.glob("null-*.json")]
     print()
-    for kind in sorted({one["kind"] for one in null}):
-        p = [one["p"] for one in null if one["kind"] == kind]
-        print(f"null, {kind}: {sum(v <= 0.05 for v in p)} alarms of {len(p)}")
+    for kind in (*sorted({one["kind"] for one in null}), "all") if null else ():
+        p = [one["p"] for one in null if kind in (one["kind"], "all")]
+        alarms = sum(value <= 0.05 for value in p)
+        low, high = binomtest(alarms, len(p)).proportion_ci()  # Clopper and Pearson's, 95 %
+        print(f"null, {kind}: {alarms} alarms of {len(p)} ({low:.1%} to {high:.1%})")
 
 
 def _measured(folder: Path, kind: str, name: str) -> list[dict[str, Any]]:
