@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from placecell.discover import fit
+from placecell.discover import PlaceMap, fit
 from placecell.discover.candidates import Candidates
+from placecell.discover.evidence import gain_test
 from placecell.discover.network import Trained, Training, train
 from placecell.discover.prepared import Coded, Prepared
 
@@ -68,3 +69,21 @@ def test_a_consensus_owes_no_agreement_to_the_network() -> None:
         ("ablation", max(without[name].mean() for name in without if name != "consensus")),
     ):
         assert with_network[name].mean() <= most + 1e-9
+
+
+def test_rounding_is_no_gain() -> None:
+    """What a model that learned nothing gains is rounding, alike in every row."""
+    rows, ones = np.arange(30), np.ones(30)
+    for size in (2.4e-7, -2.4e-7):
+        gains_of = size * (1 + 0.01 * np.random.default_rng(0).normal(size=30))
+        assert gain_test(gains_of, rows, ones).p_value > 0.99
+        assert gain_test(np.full(30, size), rows, ones).p_value == 1
+    assert gain_test(np.full(30, 1e-3), rows, ones).p_value == 0
+
+
+def test_where_all_is_shrunk_away_nothing_is_found() -> None:
+    p = []
+    for seed in range(12):
+        x = np.random.default_rng(seed).normal(size=(150, 10))
+        p.append(PlaceMap(steps=0, random_state=seed).fit(x).p_value_)
+    assert sum(value <= 0.05 for value in p) <= 2

@@ -11,6 +11,8 @@ from scipy.stats import t as student
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 SHARES = (0.6, 0.2, 0.2)  # of rows: to train, to choose, to test
+ROUNDING = 1e-5  # nats a value: a gain must be larger, since a model that learned nothing has the
+# rounding of its numbers as a gain, about 1e-7, which is the same in every row
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ class Evidence:
 
 
 def gain_test(gains: Array, groups: IntArray, weight: Array) -> Evidence:
-    """Test whether the mean gain of rows is above zero.
+    """Test whether the mean gain of rows is above zero, by more than rounding.
 
     Rows of a group count as one, for they are not independent.
 
@@ -97,5 +99,5 @@ def gain_test(gains: Array, groups: IntArray, weight: Array) -> Evidence:
     share = heavy / heavy.sum()
     error = np.sqrt((share**2 * (mean_of - gain) ** 2).sum() * units / (units - 1))
     if error <= 0:
-        return Evidence(gain, 1.0 if gain <= 0 else 0.0, units)
-    return Evidence(gain, float(student.sf(gain / error, units - 1)), units)
+        return Evidence(gain, 1.0 if gain <= ROUNDING else 0.0, units)
+    return Evidence(gain, float(student.sf((gain - ROUNDING) / error, units - 1)), units)
