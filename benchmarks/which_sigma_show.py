@@ -103,14 +103,14 @@ def draw(curves: list[Curve], path: Path) -> None:
     """Draw relative regret against ρ, where curves agree, and against σ, where they do not."""
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, 2, figsize=(10, 4.8), sharey=True, layout="constrained")
     worlds = list(dict.fromkeys(c.setting.world for c in curves))
     at = [log_odds(rho) for rho in COMMON]
     for c in curves:
         own = np.log([c.sigma(rho) for rho in COMMON])
         loss = [c.relative(c.mean(c.sigma(rho))) for rho in COMMON]
         base = c.setting.change == "base"
-        style = {"color": f"C{worlds.index(c.setting.world)}", "alpha": 0.9 if base else 0.5}
+        style = {"color": f"C{worlds.index(c.setting.world)}", "alpha": 0.9 if base else 0.3}
         for axes, x in zip(panels, (at, own), strict=True):
             label = NAMES[c.setting.world] if base else None
             axes.plot(x, loss, lw=2 if base else 1, label=label, **style)
@@ -135,7 +135,7 @@ def draw(curves: list[Curve], path: Path) -> None:
     right.set_xlabel("σ")
     left.set_ylabel("lost against the best ρ\n(1: as the worst of six)")
     left.set_ylim(0, 1.12)
-    left.legend(fontsize=8, loc="upper left", bbox_to_anchor=(0.16, 0.96))
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=7)
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=120)
