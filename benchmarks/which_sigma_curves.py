@@ -117,6 +117,10 @@ class Curve:
         """What a rule may cost: 1 point of accuracy, 2 % of error."""
         return 1.0 if self.sign > 0 else 2.0
 
+    def within(self, regret: float) -> bool:
+        """Whether a regret is within the allowance, or just as large but for rounding."""
+        return regret <= self.allowance + 1e-6
+
     def converged(self, key: float | str) -> float:
         """Return the share of runs with every training sample right, or a flat training error."""
         runs = self.runs.get(key, [])
@@ -234,5 +238,5 @@ def judged(curves: list[Curve], means: list[float]) -> tuple[float, float]:
     pairs = list(zip(curves, means, strict=True))
     return (
         float(np.mean([c.relative(mean) for c, mean in pairs])),
-        float(np.mean([c.regret(mean) <= c.allowance for c, mean in pairs])),
+        float(np.mean([c.within(c.regret(mean)) for c, mean in pairs])),
     )

@@ -73,7 +73,7 @@ def show_rule(curves: list[Curve]) -> None:
         means = ["–" if np.isnan(v).any() else f"{v.mean():.3f}" for v in relative.values()]
         print(line([f"mean relative regret, {title}", "", *means]))
         within = [
-            f"{sum(c.regret(f(c)) <= c.allowance for c in some)} of {len(some)}"
+            f"{sum(c.within(c.regret(f(c))) for c in some)} of {len(some)}"
             if np.isfinite(relative[n]).all()
             else "–"
             for n, f in choices.items()
@@ -89,7 +89,7 @@ def show_rule(curves: list[Curve]) -> None:
     print("\nregret of the rule against what the other seeds call best")
     fair = {c.setting.title: c.regret_by_others(target[c.setting.world]) for c in curves}
     print("; ".join(f"{title} {regret:.1f}" for title, regret in fair.items()))
-    right = sum(fair[c.setting.title] <= c.allowance for c in curves)
+    right = sum(c.within(fair[c.setting.title]) for c in curves)
     print(f"within the allowance in {right} of {len(curves)}")
     best_sigma = np.array([c.sigma(COMMON[int(c.common().argmax())]) for c in curves])
     odds = np.array([s**2 / c.square for s, c in zip(best_sigma, curves, strict=True)])
