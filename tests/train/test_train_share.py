@@ -62,9 +62,9 @@ def test_one_of_the_two(tiny) -> None:
 
 def test_an_encoding_without_sigma_takes_no_share(tiny, tiny_task: Task, tmp_path) -> None:
     for encoding in ("sinusoidal", "nope", "rotary", "relative"):
-        with pytest.raises(InputError, match=f"{encoding} has no σ; leave rho out"):
+        with pytest.raises(InputError, match=f"{encoding} has no such table; leave rho out"):
             complete(tiny(encoding=encoding, rho=0.2), tiny_task)
-    with pytest.raises(InputError, match="nope has no σ"):
+    with pytest.raises(InputError, match="nope has no such table"):
         run(tiny(encoding="nope", rho=0.2), tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -73,7 +73,7 @@ def test_in_a_sweep_a_share_is_for_the_encodings_that_have_a_sigma(tiny) -> None
     grids = [{"encoding": "learnable", "sigma": [0.1, 2.0]}, {"encoding": ["nope", "rotary"]}]
     configs = grid(tiny(), grids, {"rho": [0.1, 0.5]}, seeds=1)
     assert [c.encoding.name for c in configs] == ["learnable", "learnable", "nope", "rotary"]
-    with pytest.raises(InputError, match="nope and rotary have no σ"):
+    with pytest.raises(InputError, match="nope and rotary have no such table"):
         grid(tiny(), grids[1:], {"rho": [0.1, 0.5]}, seeds=1)
 
 

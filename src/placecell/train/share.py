@@ -73,9 +73,9 @@ def no_sigma(encodings: Sequence[str]) -> InputError:
     InputError
     """
     return InputError(
-        f"rho sets the σ of a learned or random table, and {' and '.join(encodings)} "
-        f"{'has' if len(encodings) == 1 else 'have'} no σ; leave rho out, or take the encoding "
-        "learnable."
+        f"rho sets the σ of a table that is drawn and added to tokens; {' and '.join(encodings)} "
+        f"{'has' if len(encodings) == 1 else 'have'} no such table; leave rho out, or take the "
+        "encoding learnable."
     )
 
 
