@@ -3,6 +3,8 @@
     python benchmarks/which_sigma.py base            # each world in its base setting
     python benchmarks/which_sigma.py varied          # one thing changed at a time
     python benchmarks/which_sigma.py more            # the other half of the changes
+    python benchmarks/which_sigma.py crossed         # two, three or four things changed at once
+    python benchmarks/which_sigma.py fresh           # worlds that nothing was chosen on
     python benchmarks/which_sigma.py vit             # a vision transformer as people build it
     python benchmarks/which_sigma.py table           # the table's own learning rate
     python benchmarks/which_sigma.py long            # four times the steps
@@ -10,12 +12,13 @@
     python benchmarks/which_sigma.py base text nmar  # some worlds (or changes) of a part only
 
 Each is an ordinary sweep into runs/which_sigma/WORLD: it can be stopped, continued, and run by
-several processes at once. About six seconds of one core a run. Settings: which_sigma.toml.
+several processes at once. About four seconds of one core a run. Settings: which_sigma.toml.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +42,11 @@ NAMES = {
     "text": "text",
     "graph": "graph",
     "nmar": "modular networks",
+    "latin_orders": "Latin squares of orders 3 to 5",
+    "fmri": "fMRI",
 }
+FRESH_SPLIT = 22  # of `crossed` and `fresh`: data drawn after all that was chosen on split seed 20
+SEEDS = {"base": 5}  # at least, of a part; else 3
 LEARNED = {"encoding": "learnable"}
 BASE = [
     LEARNED | {"rho": SHARES},
@@ -86,7 +93,7 @@ class Setting:
 
 
 def changed(world: Settings, change: str) -> Settings:
-    """Return the settings of a world with one thing changed."""
+    """Return the settings of a world with one thing changed, or several, with commas between."""
     settings: Settings = world["settings"]
     by_name: dict[str, Settings] = {
         "base": {},
@@ -95,12 +102,21 @@ def changed(world: Settings, change: str) -> Settings:
         "weights / 2": {"weight_scale": 0.5},
         "weights × 2": {"weight_scale": 2.0},
         "post-norm": {"norm": "post"},
-        "Adam": {"optimizer": "adam", "lr": world["adam_lr"]},
+        "Adam": {"optimizer": "adam", "lr": world.get("adam_lr")},
         "table rate / 10": {"pe_lr": settings["lr"] / 10},
         "table rate × 10": {"pe_lr": settings["lr"] * 10},
         "steps × 4": {key: 4 * settings[key] for key in ("steps", "eval_every")},
     }
-    return settings | by_name[change]
+    return settings | {k: v for one in change.split(", ") for k, v in by_name[one].items()}
+
+
+def crossings(world: Settings) -> list[str]:
+    """Return what the other parts of the study have not changed: each scale of the tokens with each
+    norm and optimizer (and scale of the weights), but for what has been run alone."""
+    scales = (("", "weights / 2", "weights × 2"),) if world.get("weights") else ()
+    factors = (("", "tokens / 4", "tokens × 4"), *scales, ("", "post-norm"), ("", "Adam"))
+    names = [", ".join(filter(None, levels)) for levels in itertools.product(*factors)]
+    return [name for name in names if name and name not in world["varied"] + world["more"]]
 
 
 def settings_of(part: str) -> list[Setting]:
@@ -125,24 +141,23 @@ def settings_of(part: str) -> list[Setting]:
                 "latin_square", "encodings", one["task"], one["headline"], one["settings"], PEOPLE
             )
         ]
-    return [
-        Setting(
-            name,
-            change,
-            one["task"],
-            one["headline"],
-            changed(one, change),
-            {"base": BASE, "table": TABLE, "long": LONG}.get(part, VARIED),
-            one.get("seeds", 3),
-        )
-        for name, one in PLAN["world"].items()
-        for change in (("base",) if part == "base" else one.get(part, ()))
-    ]
+    apart = {"split_seed": FRESH_SPLIT} if part in ("crossed", "fresh") else {}
+    found = []
+    for name, one in PLAN["fresh" if part == "fresh" else "world"].items():
+        changes = crossings(one) if part == "crossed" else one.get(part, ())
+        for change in ("base",) if part in ("base", "fresh") else changes:
+            grids = {"base": BASE, "fresh": BASE, "table": TABLE, "long": LONG}.get(part, VARIED)
+            seeds = max(one.get("seeds", 3), SEEDS.get(part, 3))
+            settings = changed(one, change) | apart
+            found.append(
+                Setting(name, change, one["task"], one["headline"], settings, grids, seeds)
+            )
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parts = ("base", "varied", "more", "vit", "table", "long", "people")
+    parts = ("base", "varied", "more", "crossed", "fresh", "vit", "table", "long", "people")
     parser.add_argument("part", choices=parts)
     parser.add_argument("world", nargs="*", help="or a change, of this part; none: all")
     parser.add_argument("--workers", type=int, default=2)

@@ -48,6 +48,7 @@ class Score:
     converged: bool  # every training sample right, or a flat training loss
     moved: float  # of the learned table, in units of its initial norm
     relation: float  # correlation of the table's rows with the true relation
+    early: float = math.nan  # `valid` after a third of the steps; NaN of runs kept without it
 
     @property
     def key(self) -> float | str:
@@ -71,6 +72,10 @@ def measured(
     train = one.final("train", "accuracy") if right else losses[-1]
     flat = losses[-2] - losses[-1] < FLAT * losses[-2]
     moved = shown = math.nan
+    third = config.train.steps / 3
+    early = next(
+        r.value for r in one.rows if (r.split, r.name) == ("valid", headline) and r.step >= third
+    )
     tables = load_snapshots(one.folder)
     if sigma > 0 and len(tables) > 1:
         first, last = (tables[step].double().numpy() for step in (0, max(tables)))
@@ -91,6 +96,7 @@ def measured(
         train == 1.0 if right else flat,
         moved,
         shown,
+        early,
     )
 
 
