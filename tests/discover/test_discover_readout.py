@@ -23,6 +23,7 @@ from placecell.discover.readout import (
     correlation,
     mutual_information,
     partial_correlation,
+    usual_difference,
 )
 
 
@@ -271,18 +272,55 @@ def test_taking_rows_keeps_their_weights() -> None:
     assert rows.take(torch.tensor([2, 0])).weight.tolist() == [3, 1]
 
 
-def test_an_order_is_given_where_rounding_leaves_distances_below_zero() -> None:
-    """A similarity out of products of matrices is symmetric but for rounding."""
+def test_the_largest_similarity_of_each_column_is_1() -> None:
     rng = np.random.default_rng(0)
-    below = 0
-    for _ in range(200):
-        half = 10 ** rng.normal(size=(6, 6))
-        similarity = half + half.T
-        similarity[0, 1] *= 1 + 2e-16
-        below += (layout.balanced(similarity) > 1).any()
-        order = layout.matrix_order(similarity, np.zeros(6, dtype=np.int64))
+    for _ in range(50):
+        half = rng.uniform(1, 3, size=(6, 6))
+        scaled = layout.balanced(half + half.T)
+        np.testing.assert_allclose(scaled.max(1), 1.0, rtol=1e-4)
+        order = layout.matrix_order(scaled, np.zeros(6, dtype=np.int64))
         assert sorted(order) == list(range(6))
-    assert below > 0
+
+
+def test_a_column_that_is_near_to_none_is_not_made_loud() -> None:
+    near = grid_similarity(3)[0]
+    near[8], near[:, 8] = 1e-3 * near[8], 1e-3 * near[:, 8]
+    scaled = layout.balanced(near)
+    assert scaled[8].max() < 0.1
+    np.testing.assert_allclose(scaled[:8].max(1), 1.0, rtol=1e-4)
+
+
+def test_the_usual_difference_is_the_mean_over_pairs_of_rows() -> None:
+    """The share by chance, from a grid of thresholds, against all pairs of rows."""
+    x = walk(300, 3)
+    x[:40, 2] = np.nan
+    x[:, 1] = -np.round(x[:, 1])  # with ties, and the other way round
+    here = np.isfinite(x)
+    _, scores = learn_coding(x).encode(x)
+    found = usual_difference(scores, here)
+    for i, j, sign in ((0, 1, -1), (0, 2, 1), (1, 2, -1)):
+        both = here[:, i] & here[:, j]
+        one, two = scores[:, i], sign * scores[:, j]
+        chance = np.abs(one[here[:, i], None] - two[None, here[:, j]]).mean()
+        differ = np.abs(one[both] - two[both]).mean()
+        assert found[i, j] == pytest.approx(1 - differ / chance, abs=0.01)
+    np.testing.assert_allclose(found, found.T)
+
+
+def test_a_few_wild_values_hide_no_neighbour() -> None:
+    rng = np.random.default_rng(0)
+    x = walk(500, 12)
+    wild = rng.random(x.shape) < 0.03
+    x[wild] = 100 * rng.standard_t(1.5, wild.sum())
+    data = prepared(x)
+    pairwise = pairwise_readouts(data, Coded.learn(data))
+
+    def right(name: str) -> int:
+        first = layout.nearest(pairwise[name], 1)[:, 0]
+        return int((np.abs(first - np.arange(12)) == 1).sum())
+
+    assert right("usual difference") == 12
+    assert right("correlation") < 9
 
 
 def test_a_column_that_is_near_to_many_is_not_the_nearest_of_all() -> None:

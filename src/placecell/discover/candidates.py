@@ -18,6 +18,7 @@ from placecell.discover.readout import (
     correlation,
     mutual_information,
     partial_correlation,
+    usual_difference,
 )
 from placecell.seeds import numpy_stream, torch_stream
 
@@ -54,6 +55,7 @@ def pairwise_readouts(data: Prepared, coded: Coded) -> dict[str, Array]:
         "correlation": correlation(data.x),
         "rank correlation": correlation(np.where(here, scores, np.nan)),
         "mutual information": mutual_information(bins),
+        "usual difference": usual_difference(scores, here),
     }
 
 

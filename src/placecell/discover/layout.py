@@ -11,13 +11,18 @@ from scipy.spatial.distance import pdist, squareform
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 LEAST = 1e-3  # of the largest similarity: a length is at most 1000 times the shortest
+BALANCE_ROUNDS = 20
+QUIETEST = 0.5  # of the median scale: a quieter column is not made as loud as the others
 JOINED = 4  # nearest columns that a column is joined to
 MOST_DIMENSIONS = 5
 ROUNDS = 300  # of stress majorisation, at most
 
 
 def balanced(similarity: Array) -> Array:
-    """Scale similarities by each column's largest, so that loud and quiet columns count alike.
+    """Scale similarities so that each column's largest is 1: loud and quiet columns count alike.
+
+    Columns are divided by a scale of their own, again and again, until the largest are 1. A column
+    that is near to none is not made loud: no scale is less than half the median.
 
     Parameters
     ----------
@@ -27,13 +32,16 @@ def balanced(similarity: Array) -> Array:
     Returns
     -------
     array of shape (n, n)
-        S_ij / √(max_i · max_j), with 0 on the diagonal.
+        S_ij / √(scale_i · scale_j), with 0 on the diagonal.
     """
     s = np.clip(similarity, 0.0, None).astype(float)
     np.fill_diagonal(s, 0.0)
-    most = s.max(axis=1)
-    most = np.where(most > 0, most, 1.0)
-    return s / np.sqrt(np.outer(most, most))
+    scale = np.ones(len(s))
+    for _ in range(BALANCE_ROUNDS):  # each halves, in logarithms, what is still to do
+        most = (s / np.sqrt(scale)).max(axis=1) / np.sqrt(scale)
+        scale = scale * np.where(most > 0, most, 1.0)
+        scale = np.maximum(scale, QUIETEST * np.median(scale))
+    return np.minimum(s / np.sqrt(np.outer(scale, scale)), 1.0)
 
 
 def joined_lengths(similarity: Array) -> Array:
@@ -67,11 +75,10 @@ def path_lengths(similarity: Array) -> Array:
 
 
 def map_distances(similarity: Array) -> Array:
-    """How far apart columns should be drawn (n, n).
+    """How far apart columns should be drawn (n, n): the electrical resistance between them.
 
-    The mean of two distances over the same edges, each scaled to mean 1: the shortest path, which
-    one false edge can cut short, and the electrical resistance (an edge of length l conducts
-    1 / l²), which counts all paths.
+    An edge of length l conducts 1 / l². A resistance counts every way from one column to another,
+    where a shortest path is cut short by one false edge.
 
     Parameters
     ----------
@@ -86,10 +93,8 @@ def map_distances(similarity: Array) -> Array:
     conducts = np.divide(1.0, lengths**2, out=np.zeros_like(lengths), where=lengths > 0)
     inverse = np.linalg.pinv(np.diag(conducts.sum(1)) - conducts, hermitian=True)
     own = np.diag(inverse)
-    resistance = (own[:, None] + own - 2 * inverse).clip(0)
-    paths = shortest_path(lengths, method="D", directed=False)
-    scaled: list[Array] = [each / each.mean() for each in (paths, resistance)]
-    return (scaled[0] + scaled[1]) / 2
+    resistance: Array = (own[:, None] + own - 2 * inverse).clip(0)
+    return resistance
 
 
 def classical_mds(distances: Array, dimensions: int) -> tuple[Array, Array]:
@@ -177,7 +182,7 @@ def estimate_dimensions(similarity: Array) -> int:
 
 def matrix_order(similarity: Array, labels: IntArray) -> IntArray:
     """Order (n,) of the columns for a picture: modules together, similar columns side by side."""
-    distance = (1 - balanced(similarity)).clip(0)  # rounding may leave a little below 0
+    distance = 1 - balanced(similarity)
     np.fill_diagonal(distance, 0.0)
     parts = []
     for label in np.unique(labels):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from torch import Tensor
 
 from placecell.discover.columns import N_BINS, IntArray
@@ -16,6 +17,8 @@ from placecell.seeds import torch_stream
 Array = NDArray[np.float64]
 TOKENS = 2.5e6  # that one read-out by ablation may cost
 AT_ONCE = 32768  # of these
+DIFFERENCES = 1e9  # that are measured: rows times pairs of columns
+THRESHOLDS = np.linspace(-4, 4, 161)  # on normal scores
 
 
 @torch.no_grad()
@@ -118,6 +121,48 @@ def correlation(values: Array) -> Array:
     r: Array = np.abs(cross) / np.sqrt(squares * squares.T).clip(1e-300)
     np.fill_diagonal(r, 0.0)
     return r.clip(0, 1)
+
+
+def usual_difference(scores: Array, here: NDArray[np.bool_]) -> Array:
+    """How much less two columns usually differ than two that know nothing of each other.
+
+    A few rows in which two columns differ much hardly count, while a correlation, which squares,
+    may be made by them alone: the two sides of an edge in an image, say.
+
+    Parameters
+    ----------
+    scores : array of shape (rows, n)
+        Normal scores.
+    here : bool array of shape (rows, n)
+        False where a value is missing.
+
+    Returns
+    -------
+    array of shape (n, n)
+        1 − the mean absolute difference as a share of what chance would give, of the two columns
+        or of one and the other's opposite, whichever is larger; at least 0.
+    """
+    n = scores.shape[1]
+    some = np.linspace(0, len(scores) - 1, min(len(scores), int(DIFFERENCES / n**2) + 1))
+    z, here = np.where(here, scores, 0.0)[some.astype(int)], here[some.astype(int)]
+    count = (here.T.astype(float) @ here).clip(1)
+    lone = np.abs(z).T @ ~here  # differences to a missing value, which z has as 0
+    found = np.zeros((n, n))
+    for other in (z, -z):
+        differ = (cdist(z.T, other.T, "cityblock") - lone - lone.T) / count
+        # of independent columns the mean difference is ∫ F(1 − G) + G(1 − F), F and G their shares
+        # of values below each threshold
+        one, two = (_share_below(each, here) for each in (z, other))
+        chance = (one.T @ (1 - two) + (1 - one).T @ two) * (THRESHOLDS[1] - THRESHOLDS[0])
+        found = np.maximum(found, 1 - differ / chance.clip(1e-9))
+    np.fill_diagonal(found, 0.0)
+    return found.clip(0, 1)
+
+
+def _share_below(z: Array, here: NDArray[np.bool_]) -> Array:
+    """Share of each column's values at or below each threshold (thresholds, n)."""
+    below = [((z <= t) & here).sum(0) for t in THRESHOLDS]
+    return np.array(below) / here.sum(0).clip(1)
 
 
 def partial_correlation(copula: Copula, shrinkage: float = 0.0) -> Array:
