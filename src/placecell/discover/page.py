@@ -27,6 +27,7 @@ MEANING = {
     "correlation": "plain correlation, sign left out",
     "rank correlation": "correlation of ranks, sign left out",
     "mutual information": "what a column tells about another, in bins, linear or not",
+    "usual difference": "how little two columns differ in most rows, whatever the others show",
 }
 STYLE = """:root{color-scheme:light dark}
 body{margin:0 auto;max-width:70rem;padding:0 1.2rem 3rem;font:16px/1.55 system-ui,sans-serif}

@@ -33,6 +33,7 @@ READOUTS = (
     "correlation",
     "rank correlation",
     "mutual information",
+    "usual difference",
 )
 NEAREST = 3
 TOO_FEW = 30  # rows below which nothing can be tested
@@ -60,7 +61,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         Of Muon and AdamW.
     readout : str
         "auto" chooses by held-out rows; or the name of a read-out, such as "ablation",
-        "partial correlation" or "mutual information".
+        "partial correlation" or "usual difference".
     alpha : float
         `found_` is whether `p_value_` is at most this.
     random_state : int, RandomState or None
