@@ -46,7 +46,7 @@ NAMES = {
     "fmri": "fMRI",
 }
 FRESH_SPLIT = 22  # of `crossed` and `fresh`: data drawn after all that was chosen on split seed 20
-SEEDS = {"base": 5}  # at least, of a part; else 3
+SEEDS = {"base": (5, 6), "crossed": (3, 3)}  # of a part, at least and at most; else 3 to 6
 LEARNED = {"encoding": "learnable"}
 BASE = [
     LEARNED | {"rho": SHARES},
@@ -147,7 +147,8 @@ def settings_of(part: str) -> list[Setting]:
         changes = crossings(one) if part == "crossed" else one.get(part, ())
         for change in ("base",) if part in ("base", "fresh") else changes:
             grids = {"base": BASE, "fresh": BASE, "table": TABLE, "long": LONG}.get(part, VARIED)
-            seeds = max(one.get("seeds", 3), SEEDS.get(part, 3))
+            least, most = SEEDS.get(part, (3, 6))
+            seeds = min(max(one.get("seeds", 3), least), most)
             settings = changed(one, change) | apart
             found.append(
                 Setting(name, change, one["task"], one["headline"], settings, grids, seeds)
