@@ -45,7 +45,10 @@ def choices(target: dict[str, float], aim: Callable[[Curve], float]) -> Choices:
         "rule": lambda c: c.mean(c.sigma(target.get(c.setting.world, overall))),
         "three runs": lambda c: c.tried(),
         "three runs, after a third": lambda c: c.tried("early"),
-        "effects added": lambda c: c.sign * float(np.interp(aim(c), at, c.sign * c.common())),
+        "effects added": lambda c: float(np.interp(aim(c), at, c.sign * c.common())),
+        "by norm": lambda c: c.mean(
+            c.sigma(0.8 if made(c)[1 + CHANGES.index("post-norm")] else 0.4)
+        ),
         "σ = 0.02": lambda c: c.mean(0.02),
         "σ = 1": lambda c: c.mean(1.0),
     }
