@@ -146,7 +146,7 @@ def settings_of(part: str) -> list[Setting]:
     for name, one in PLAN["fresh" if part == "fresh" else "world"].items():
         changes = crossings(one) if part == "crossed" else one.get(part, ())
         for change in ("base",) if part in ("base", "fresh") else changes:
-            grids = {"base": BASE, "fresh": BASE, "table": TABLE, "long": LONG}.get(part, VARIED)
+            grids = {"base": BASE, "table": TABLE, "long": LONG}.get(part, VARIED)
             least, most = SEEDS.get(part, (3, 6))
             seeds = min(max(one.get("seeds", 3), least), most)
             settings = changed(one, change) | apart
