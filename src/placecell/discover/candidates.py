@@ -46,13 +46,14 @@ def pairwise_readouts(data: Prepared, coded: Coded) -> dict[str, Array]:
     dict
         Arrays of shape (n, n); larger is nearer.
     """
-    bins, scores = coded.coding.encode(data.x)
-    here = np.isfinite(data.x)
+    x = coded.ranks.apply(data.x)
+    bins, scores = coded.coding.encode(x)
+    here = np.isfinite(x)
     partial = partial_correlation(coded.copula)
     return {
         "partial correlation": partial,
         "absolute partial correlation": np.abs(partial),
-        "correlation": correlation(data.x),
+        "correlation": correlation(x),
         "rank correlation": correlation(np.where(here, scores, np.nan)),
         "mutual information": mutual_information(bins),
         "usual difference": usual_difference(scores, here),

@@ -8,28 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placecell.discover.columns import rank_categories
-
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 MANY_CATEGORIES = 30
+FEW_VALUES = 30  # a column known in fewer rows, and not in half of them, tells only of chance
 TOGETHER = 20  # rows in which two columns are known, for them to be compared
 NEARLY = 0.9999  # correlation of columns that are nearly equal
-
-
-@dataclass(frozen=True, eq=False)
-class Ranks:
-    """The rank of each category of nominal columns (n, most); NaN for ordered columns."""
-
-    ranks: Array
-
-    def apply(self, x: Array) -> Array:
-        """Values (rows, n) with codes of categories replaced by their ranks."""
-        x = x.copy()
-        for i in np.flatnonzero(np.isfinite(self.ranks).any(axis=1)):
-            here = np.isfinite(x[:, i])
-            x[here, i] = self.ranks[i, x[here, i].astype(int)]
-        return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +23,9 @@ class Cleaned:
     Attributes
     ----------
     x : array of shape (rows, kept)
-        Values; NaN is missing.
+        Values; NaN is missing. Of a nominal column they are codes.
     kept : int array
         Which columns are kept.
-    ranks : Ranks
-        The ranks of categories.
     left_out : dict
         Columns left out, by name, and why.
     repeats : dict
@@ -53,14 +35,14 @@ class Cleaned:
 
     x: Array
     kept: IntArray
-    ranks: Ranks
     left_out: dict[str, str]
     repeats: dict[int, int]
     notes: list[str]
 
 
 def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) -> Cleaned:
-    """Leave out columns that are empty, constant, equal to another, or of too many categories.
+    """Leave out columns that are empty or nearly so, constant, equal to another, or of too many
+    categories.
 
     Parameters
     ----------
@@ -83,6 +65,8 @@ def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) ->
         kinds, place = np.unique(x[here, i], return_inverse=True)
         if not here.any():
             left_out[name] = "no value"
+        elif here.sum() < min(FEW_VALUES, len(x) / 2):
+            left_out[name] = f"known in only {int(here.sum())} of {len(x)} rows"
         elif len(kinds) == 1:
             left_out[name] = "constant" if nominal[i] else f"constant ({kinds[0]:g})"
         elif nominal[i] and len(kinds) > min(MANY_CATEGORIES, here.sum() / 3):
@@ -95,14 +79,9 @@ def clean_columns(x: Array, nominal: NDArray[np.bool_], names: Sequence[str]) ->
                 left_out[name] = f"the same as {names[first]}"
                 repeats[i] = first
     kept = np.array([i for i, name in enumerate(names) if name not in left_out], dtype=np.int64)
-    full = np.full((len(names), 0), np.nan)
-    if len(kept) and nominal[kept].any():
-        inside = rank_categories(x[:, kept], nominal[kept])
-        full = np.full((len(names), inside.shape[1]), np.nan)
-        full[kept] = inside
-    ranks_of = Ranks(full)
-    values = ranks_of.apply(x)[:, kept]
-    return Cleaned(values, kept, ranks_of, left_out, repeats, _nearly_equal(values, kept, names))
+    ordered = kept[~nominal[kept]]
+    notes = _nearly_equal(x[:, ordered], ordered, names)
+    return Cleaned(x[:, kept], kept, left_out, repeats, notes)
 
 
 def _nearly_equal(x: Array, kept: IntArray, names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 N_BINS = 8  # most bins of a column; eight made the best maps of those tried
+AVERAGE_ROWS = 5  # by which the mean of a category is drawn towards that of all rows
 ORDERED, NOMINAL = "ordered", "nominal"
 
 
@@ -85,7 +86,7 @@ def learn_coding(x: Array, weight: Array | None = None) -> Coding:
     Parameters
     ----------
     x : array of shape (rows, n)
-        Values; NaN is missing. Each column has at least one value.
+        Values; NaN is missing. A column without any has one bin, of which nothing is known.
     weight : array of shape (rows,), optional
         Weight of each row.
 
@@ -101,6 +102,8 @@ def learn_coding(x: Array, weight: Array | None = None) -> Coding:
     for i in range(n):
         here = np.isfinite(x[:, i])
         known, which = np.unique(x[here, i], return_inverse=True)
+        if not len(known):  # a part of the rows may lack every value of a column
+            known = np.zeros(1)
         mass = np.bincount(which, weight[here], minlength=len(known)) + 1e-12
         share = mass / mass.sum()
         middle = np.cumsum(share) - share / 2
@@ -117,37 +120,61 @@ def learn_coding(x: Array, weight: Array | None = None) -> Coding:
     return Coding(values, scores, bins, edges, log_share)
 
 
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The rank of each category of nominal columns (n, most); NaN for ordered columns, and for
+    categories that were never seen."""
+
+    ranks: Array
+
+    def apply(self, x: Array) -> Array:
+        """Values (rows, n) with codes of categories replaced by their ranks."""
+        x = x.copy()
+        for i in np.flatnonzero(np.isfinite(self.ranks).any(axis=1)):
+            here = np.isfinite(x[:, i])
+            code = x[here, i].astype(int)
+            known = code < self.ranks.shape[1]
+            x[here, i] = np.where(known, self.ranks[i, np.where(known, code, 0)], np.nan)
+        return x
+
+
 def rank_categories(x: Array, nominal: Sequence[bool] | NDArray[Any]) -> Array:
     """Replace the codes of nominal columns by ranks that follow the other columns.
 
     The categories of a nominal column have no order. They get the one in which the mean of the
     table's first principal component (of the other columns, by ranks) rises, so that the linear
-    part of the model has something to work with.
+    part of the model has something to work with. The mean of a rare category, which is mostly
+    chance, counts as if some rows of it were average.
 
     Parameters
     ----------
     x : array of shape (rows, n)
-        Values; NaN is missing.
+        Values; NaN is missing. They must not be rows of a test: the order follows them.
     nominal : bool array of shape (n,)
         Which columns have no order.
 
     Returns
     -------
     array of shape (n_columns, most)
-        Of each column, the rank of each category; NaN beyond and for ordered columns.
+        Of each column, the rank of each category; NaN where there is none, and for ordered columns.
     """
     nominal = np.asarray(nominal, dtype=bool)
-    most = int(np.nanmax(x[:, nominal])) + 1 if nominal.any() else 0
+    if not (nominal & np.isfinite(x).any(axis=0)).any():
+        return np.full((x.shape[1], 0), np.nan)
+    most = int(np.nanmax(x[:, nominal])) + 1
     ranks = np.full((x.shape[1], most), np.nan)
+    _, scores = learn_coding(x).encode(x)
+    scores = scores - scores.mean(0)
+    products = scores.T @ scores
     for i in np.flatnonzero(nominal):
-        others = np.delete(x, i, axis=1)
-        _, scores = learn_coding(others).encode(others)
-        axis = np.linalg.svd(scores - scores.mean(0), full_matrices=False)[2][0]
-        along = scores @ axis
+        others = np.flatnonzero(np.arange(x.shape[1]) != i)
+        axis = np.linalg.eigh(products[np.ix_(others, others)])[1][:, -1:]
+        axis = axis * np.where(axis.sum() < 0, -1, 1)  # so that two columns are ranked one way
+        along = (scores[:, others] @ axis).sum(1)  # of one column alone: 0
         here = np.isfinite(x[:, i])
         code = x[here, i].astype(int)
         count = np.bincount(code, minlength=most)
-        mean = np.bincount(code, along[here], minlength=most) / np.maximum(count, 1)
-        order = np.argsort(np.where(count > 0, mean, np.inf), kind="stable")
-        ranks[i, order] = np.arange(most)
+        mean = np.bincount(code, along[here], minlength=most) / (count + AVERAGE_ROWS)
+        seen = np.flatnonzero(count)
+        ranks[i, seen[np.argsort(mean[seen], kind="stable")]] = np.arange(len(seen))
     return ranks

@@ -14,10 +14,21 @@ from placecell.discover.columns import Coding
 
 Array = NDArray[np.float64]
 LEAST = 1e-7  # probability: a bin is never impossible
+MANY = 0.25  # columns for each row, above which shrinkage is chosen by prediction
+MORE = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+FOLDS = 3  # of the rows, for that
 
 
-def covariance(scores: Array, present: NDArray[np.bool_], weight: Array) -> tuple[Array, float]:
-    """Correlations of normal scores, shrunk by Ledoit and Wolf's rule.
+def covariance(
+    scores: Array,
+    present: NDArray[np.bool_],
+    weight: Array,
+    groups: NDArray[np.int64] | None = None,
+) -> tuple[Array, float]:
+    """Correlations of normal scores, shrunk by Ledoit and Wolf's rule, or more.
+
+    The rule makes correlations right in the mean. Where columns are many for the rows it leaves far
+    too much for prediction; there, more is tried, and what predicts rows left out best is taken.
 
     Parameters
     ----------
@@ -27,6 +38,8 @@ def covariance(scores: Array, present: NDArray[np.bool_], weight: Array) -> tupl
         Where a value is known. Pairs of columns use the rows in which both are.
     weight : array of shape (rows,)
         Weights of the rows.
+    groups : int array of shape (rows,), optional
+        Rows of a group are left out together. None: each row is alone.
 
     Returns
     -------
@@ -35,6 +48,22 @@ def covariance(scores: Array, present: NDArray[np.bool_], weight: Array) -> tupl
     float
         How much was shrunk, from 0 to 1.
     """
+    raw, unit = _correlations(scores, present, weight)
+    shrinkage = float(ledoit_wolf_shrinkage(unit * np.sqrt(weight / weight.mean())[:, None]))
+    missing = 1 - float(present.mean())
+    shrinkage = min(1.0, max(shrinkage + missing * (1 - shrinkage) * 0.1, 1e-4))
+    if scores.shape[1] > MANY * len(scores):
+        alone = np.arange(len(scores)) if groups is None else groups
+        shrinkage = _that_predicts(scores, present, weight, alone, shrinkage)
+    shrunk = (1 - shrinkage) * raw + shrinkage * np.eye(len(raw))
+    if missing:  # correlations from different rows need not fit together
+        lengths, axes = np.linalg.eigh(shrunk)
+        shrunk = (axes * lengths.clip(1e-4)) @ axes.T
+    return shrunk, shrinkage
+
+
+def _correlations(scores: Array, present: NDArray[np.bool_], weight: Array) -> tuple[Array, Array]:
+    """Correlations (n, n) of scores, and the scores at mean 0 and variance 1 (rows, n)."""
     w = weight[:, None] * present
     mean = (w * scores).sum(0) / w.sum(0).clip(1e-12)
     centred = np.where(present, scores - mean, 0.0)
@@ -42,15 +71,34 @@ def covariance(scores: Array, present: NDArray[np.bool_], weight: Array) -> tupl
     unit = centred / spread
     root = np.sqrt(weight)[:, None]
     together = (root * present).T @ (root * present)
-    raw = (root * unit).T @ (root * unit) / together.clip(1e-12)
-    shrinkage = float(ledoit_wolf_shrinkage(unit * np.sqrt(weight / weight.mean())[:, None]))
-    missing = 1 - float(present.mean())
-    shrinkage = min(1.0, max(shrinkage + missing * (1 - shrinkage) * 0.1, 1e-4))
-    shrunk = (1 - shrinkage) * raw + shrinkage * np.eye(len(raw))
-    if missing:  # correlations from different rows need not fit together
-        lengths, axes = np.linalg.eigh(shrunk)
-        shrunk = (axes * lengths.clip(1e-4)) @ axes.T
-    return shrunk, shrinkage
+    return (root * unit).T @ (root * unit) / together.clip(1e-12), unit
+
+
+def _that_predicts(
+    scores: Array,
+    present: NDArray[np.bool_],
+    weight: Array,
+    groups: NDArray[np.int64],
+    least: float,
+) -> float:
+    """The shrinkage, `least` or more, by which each column is predicted best from all others."""
+    tried = np.unique([least, *(s for s in MORE if s > least)])
+    names, group = np.unique(groups, return_inverse=True)
+    fold = np.random.default_rng(0).permutation(len(names))[group] % FOLDS
+    told = np.zeros(len(tried))
+    for part in np.unique(fold):
+        fit, judge = fold != part, fold == part
+        if len(np.unique(fold)) < 2 or not weight[fit].any():
+            return least
+        raw, _ = _correlations(scores[fit], present[fit], weight[fit])
+        z = _correlations(scores[judge], present[judge], weight[judge])[1]
+        lengths, axes = np.linalg.eigh(raw)
+        for k, s in enumerate(tried):
+            inverse = 1 / ((1 - s) * lengths + s).clip(1e-4)
+            own = (axes**2 @ inverse)[None]  # of the precision, 1 / variance left
+            missed = ((z @ axes) * inverse) @ axes.T / own
+            told[k] += (weight[judge] @ (np.log(own) - own * missed**2)).mean()
+    return float(tried[told.argmax()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +120,15 @@ class Copula:
     edges: Tensor
 
     @classmethod
-    def fit(cls, coding: Coding, scores: Array, present: NDArray[np.bool_], w: Array) -> Copula:
-        shrunk, _ = covariance(scores, present, w)
+    def fit(
+        cls,
+        coding: Coding,
+        scores: Array,
+        present: NDArray[np.bool_],
+        w: Array,
+        groups: NDArray[np.int64] | None = None,
+    ) -> Copula:
+        shrunk, _ = covariance(scores, present, w, groups)
         counts = (w[:, None] * present).sum(0).clip(1e-12)
         spread = np.sqrt((w[:, None] * present * scores**2).sum(0) / counts).clip(1e-3, 1.0)
         as_tensor = torch.from_numpy

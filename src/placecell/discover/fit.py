@@ -146,7 +146,7 @@ def fit_map(data: Prepared, split: Split, settings: Settings) -> Fitted:
     useful = whole and trained[best].best_step > 0 and evidence.p_value <= settings.alpha
     net = nets[best] if useful else None  # where nothing is found, nothing is read from a network
     candidates = Candidates.read(data, train_data, coded, net, rows["train"], settings.seed)
-    scores = [coded.coding.encode(one.x)[1] for one in (train_data, valid_data)]
+    scores = [coded.encode(one.x)[1] for one in (train_data, valid_data)]
     by_network = {}
     for name, similarity in candidates.on_train.items():
         fitted.told[name] = informativeness(similarity, *scores)
@@ -205,7 +205,7 @@ def _part(coded: Coded, data: Prepared) -> IntArray:
     n = data.x.shape[1]
     if n <= WIDE:
         return np.arange(n, dtype=np.int64)
-    near = mutual_information(coded.coding.encode(data.x)[0])
+    near = mutual_information(coded.encode(data.x)[0])
     chosen = [int(i) for i in np.unravel_index(near.argmax(), near.shape)]
     reach = near[chosen].max(0)
     while len(chosen) < PART:

@@ -200,8 +200,8 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.column_names_ = column_names(self, x.shape[1])
         cleaned = clean_columns(x[rows], nominal, self.column_names_)
         self.left_out_, self.notes_ = cleaned.left_out, list(cleaned.notes)
-        self._kept, self._ranks = cleaned.kept, cleaned.ranks
-        data = Prepared(cleaned.x, weight[rows], group[rows])
+        self._kept = cleaned.kept
+        data = Prepared(cleaned.x, weight[rows], group[rows], nominal[cleaned.kept])
         split = split_rows(data.groups, np.random.default_rng(seed))
         self._say(f"{len(data.x)} rows, {len(cleaned.kept)} columns")
         if len(cleaned.kept) < 2:
@@ -227,7 +227,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
             Mean of the columns' coordinates, weighted by the row's normal scores.
         """
         check_is_fitted(self)
-        scores = self._coding.encode(self._kept_numbers(X))[1]
+        scores = self._coded.encode(self._kept_numbers(X))[1]
         place: Array = scores @ self.embedding_[self._kept] / len(self._kept)
         return place
 
@@ -248,7 +248,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         from placecell.discover.network import Rows, gains
 
         check_is_fitted(self)
-        bins, scores = self._coding.encode(self._kept_numbers(X))
+        bins, scores = self._coded.encode(self._kept_numbers(X))
         rows = Rows(
             torch.from_numpy(bins[:, self._part]),
             torch.from_numpy(scores[:, self._part]).float(),
@@ -312,7 +312,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
 
     def _kept_numbers(self, X: Any) -> Array:
         x, _ = self._numbers(X, reset=False)
-        return self._ranks.apply(x)[:, self._kept]
+        return x[:, self._kept]
 
     def _settings(self, seed: int) -> Any:
         import joblib
@@ -375,7 +375,7 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.table_ = fitted.table
         self.model_ = fitted.net.cpu()
         self.partial_ = fitted.partial
-        self._coding, self._part = fitted.coded.coding, fitted.part
+        self._coded, self._part = fitted.coded, fitted.part
         self._n_features_out = self.n_components
 
     def __sklearn_tags__(self) -> Any:

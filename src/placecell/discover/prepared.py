@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from placecell.discover.columns import Coding, IntArray, learn_coding
+from placecell.discover.columns import Coding, IntArray, Ranks, learn_coding, rank_categories
 from placecell.discover.copula import Copula
 from placecell.discover.network import Net, Rows
 
@@ -22,22 +22,26 @@ class Prepared:
     Attributes
     ----------
     x : array of shape (rows, n)
-        Values; NaN is missing.
+        Values; NaN is missing. Of a nominal column they are codes of categories.
     weight : array of shape (rows,)
     groups : int array of shape (rows,)
+    nominal : bool array of shape (n,), optional
+        Which columns have no order. None: all have one.
     """
 
     x: Array
     weight: Array
     groups: IntArray
+    nominal: NDArray[np.bool_] | None = None
 
     def take(self, rows: IntArray) -> Prepared:
         """Some of the rows."""
-        return Prepared(self.x[rows], self.weight[rows], self.groups[rows])
+        return replace(self, x=self.x[rows], weight=self.weight[rows], groups=self.groups[rows])
 
     def columns(self, which: IntArray) -> Prepared:
         """Some of the columns."""
-        return Prepared(self.x[:, which], self.weight, self.groups)
+        nominal = None if self.nominal is None else self.nominal[which]
+        return replace(self, x=self.x[:, which], nominal=nominal)
 
     def halves(self, seed: int) -> tuple[Prepared, Prepared]:
         """Two parts of the rows, with the rows of a group together."""
@@ -48,21 +52,31 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A coding and a copula, learned from the same rows."""
+    """An order of categories, a coding and a copula, learned from the same rows."""
 
+    ranks: Ranks
     coding: Coding
     copula: Copula
 
     @classmethod
     def learn(cls, data: Prepared) -> Coded:
-        """Learn both from a table."""
-        coding = learn_coding(data.x, data.weight)
-        _, scores = coding.encode(data.x)
-        return cls(coding, Copula.fit(coding, scores, np.isfinite(data.x), data.weight))
+        """Learn all from a table."""
+        n = data.x.shape[1]
+        nominal = np.zeros(n, dtype=bool) if data.nominal is None else data.nominal
+        ranks = Ranks(rank_categories(data.x, nominal))
+        x = ranks.apply(data.x)
+        coding = learn_coding(x, data.weight)
+        _, scores = coding.encode(x)
+        copula = Copula.fit(coding, scores, np.isfinite(x), data.weight, data.groups)
+        return cls(ranks, coding, copula)
+
+    def encode(self, x: Array) -> tuple[IntArray, Array]:
+        """Bins and normal scores (see `Coding.encode`) of values, with codes of categories."""
+        return self.coding.encode(self.ranks.apply(x))
 
     def rows(self, data: Prepared, device: torch.device) -> Rows:
         """Rows of a table, coded, as tensors."""
-        bins, scores = self.coding.encode(data.x)
+        bins, scores = self.encode(data.x)
         return Rows(
             torch.from_numpy(bins).to(device),
             torch.from_numpy(scores).float().to(device),
