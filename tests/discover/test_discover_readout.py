@@ -156,7 +156,7 @@ def test_a_loss_counts_where_much_is_told() -> None:
 
 def test_correlation_is_left_only_for_what_is_clearly_better() -> None:
     kinds = [Told({"correlation": 1.0, "usual difference": 1.0}, 10_000)]
-    for agreement, best in ((0.84, "correlation"), (0.9, "usual difference")):
+    for agreement, best in ((0.84, "correlation"), (0.95, "usual difference")):
         score = score_readouts(kinds, {"correlation": 0.8, "usual difference": agreement})
         assert max(score, key=lambda name: score[name]) == best
 

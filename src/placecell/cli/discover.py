@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,20 @@ def run(args: argparse.Namespace) -> int:
     from placecell.discover import PlaceMap, read_table, write_map
     from placecell.discover.frames import to_numbers
     from placecell.discover.page import advice, answer
-    from placecell.discover.read import choose_columns
+    from placecell.discover.read import choose_columns, split_names
     from placecell.discover.sample import sample_path
     from placecell.discover.variables import check_columns, find_variables
+    from placecell.discover.write import check_folder
 
     path = sample_path() if args.data == SAMPLE else Path(args.data)
     out = Path(args.out) if args.out else Path(f"{path.stem}-map")
     steps = coerce(args.steps, int, "--steps", at_least=0, at_most=100_000)
     jobs = coerce(args.jobs or min(2, os.cpu_count() or 1), int, "--jobs", at_least=1, at_most=64)
+    seed = coerce(args.seed or 0, int, "--seed", at_least=0, at_most=2**32 - 1)
     read = read_table(path)
-    chosen = [_names(text) for text in (args.columns, args.drop)]
+    check_folder(out, path)  # before the work, not after it
+    known = [str(name) for name in read.frame.columns]
+    chosen = [split_names(text, known) for text in (args.columns, args.drop)]
     extra = [name for name in (args.time, args.groups) if name]
     if chosen[0]:
         chosen[0] += [name for name in extra if name not in chosen[0]]
@@ -67,12 +72,14 @@ def run(args: argparse.Namespace) -> int:
     told = not args.json
     found = PlaceMap(
         steps=steps,
-        random_state=coerce(args.seed or 0, int, "--seed"),
+        random_state=seed,
         n_jobs=jobs,
         device=args.device,
         verbose=told,
     )
-    found.fit(variables.frame, groups=variables.groups)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* too few for a test")  # it is one of the notes, too
+        found.fit(variables.frame, groups=variables.groups)
     found.left_out_ = variables.left_out | found.left_out_
     check_columns(int((found.labels_ >= 0).sum()), found.left_out_)
     found.notes_ = read.notes + variables.notes + found.notes_
@@ -82,10 +89,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(found, [answer(found), *found.notes_, *advice(found)], written.paths)
     return INTERRUPTED if found.partial_ else DONE
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _correlations(found: Any, frame: Any, to_numbers: Any) -> Any:

@@ -23,7 +23,7 @@ ALIKE = 15  # rows that are averaged
 MOST_RIDGE = 200  # columns that are predicted by regression
 NET_ROWS = 48  # on which the network is asked
 OWN = {"ablation": 1.0, "consensus": 0.5}  # how much of a read-out is the network's own
-FAMILIAR = 1.08  # correlation is taken unless another score is that many times larger
+FAMILIAR = 1.12  # correlation is taken unless another score is that many times larger
 DOUBT = 2.0  # of what is told, times the root of the number of values that it is measured on
 MOST_TRAIN, MOST_VALID, MOST_COLUMNS = 1200, 300, 32  # for the averages, which take time
 
@@ -194,7 +194,7 @@ def score_readouts(
         t⁴ × exp(−lost) × agreement × (1 − only_network² × (1 − own)): t is what is told as a share
         of the largest, and lost is how many nats less it is, both means over the kinds, by their
         weights; own is how much of a read-out is the network's. That of plain correlation, which
-        everybody knows, counts for 8 % more.
+        everybody knows, counts for 12 % more.
     """
     scores, weights = {}, [kind.weight for kind in kinds]
     for name, agreed in agreement.items():

@@ -19,6 +19,7 @@ ROUNDS = 4  # of partitions of all rows: the order in which columns are visited 
 FINENESS = (0.7, 1.0, 1.6, 2.5)  # Louvain's resolution: more makes smaller modules
 MODULE_NEAREST = 30  # columns that a column hangs together with; more only take time
 LEAST_TRUST = 1e-3
+LEAST_AGREED = 0.1  # mean trust below which partitions are chance: all columns are one module
 
 
 def excess(similarity: Array) -> Array:
@@ -124,7 +125,8 @@ def find_modules(
     rng : numpy.random.Generator
     halves : sequence, optional
         Partitions of two halves of the rows, for each way to halve them: they say how far each is
-        trusted (see `partition_trust`). None: all count alike.
+        trusted (see `partition_trust`). None: all count alike. Where they agree on next to nothing,
+        as where one thing drives all columns, there are no modules but one.
 
     Returns
     -------
@@ -135,6 +137,8 @@ def find_modules(
     made += [item for pair in halves for half in pair for item in half.items()]
     made = [(key, labels) for key, labels in made if key[0] in similarities]
     trust = partition_trust(halves)
+    if trust and np.mean(list(trust.values())) < LEAST_AGREED:
+        return np.zeros(len(made[0][1]), dtype=np.int64)
     together, total = np.zeros((len(made[0][1]),) * 2), 0.0
     for key, labels in made:
         weight = max(trust.get(key, 1.0), LEAST_TRUST) ** 2

@@ -19,6 +19,9 @@ from placecell.store import files
 
 Array = NDArray[np.float64]
 MOST_NAMES = 60  # columns whose names fit on a picture
+PAGE = "map.html"
+MARK = b": a map of its columns</title>"  # by which a page is known as ours
+NAMES = ("columns.csv", "map.png", "similarity.png", PAGE)  # of what is written
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,30 @@ class Written:
     def page(self) -> Path | None:
         """The page, if there is one."""
         return next((path for path in self.paths if path.suffix == ".html"), None)
+
+
+def check_folder(folder: Path | str, source: Path | str | None = None) -> None:
+    """Refuse a folder in which something would be overwritten that `write_map` did not write.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Where the map is to be written.
+    source : Path or str, optional
+        The file of the table.
+    """
+    folder = Path(folder)
+    there = [folder / name for name in NAMES if (folder / name).exists()]
+    if source is not None:
+        for path in there:
+            if path.samefile(source):
+                raise InputError(f"{path}: the table would be overwritten; choose another -o.")
+    page = folder / PAGE
+    if there and not (page.is_file() and MARK in page.read_bytes()):
+        raise InputError(
+            f"{there[0]}: not written by placecell discover, and it would be overwritten; choose "
+            "another folder with -o."
+        )
 
 
 def write_map(found: PlaceMap, folder: Path | str, title: str, correlation: Array) -> Written:
@@ -56,18 +83,20 @@ def write_map(found: PlaceMap, folder: Path | str, title: str, correlation: Arra
     from placecell.discover.page import build_page
 
     folder = Path(folder)
+    check_folder(folder)
     files.make_folder(folder)
+    for stale in NAMES:  # of an earlier map of ours; its page is replaced, and says whose all is
+        if stale != PAGE:
+            files.remove(folder / stale)
+    files.write_text(folder / PAGE, build_page(found, title, correlation))
     paths = []
-    for stale in ("columns.csv", "map.png", "similarity.png", "map.html"):
-        files.remove(folder / stale)
     if found.found_:
         files.write_bytes(folder / "columns.csv", files.csv_bytes(found.columns()))
         paths.append(folder / "columns.csv")
         for name, draw in (("map.png", draw_map), ("similarity.png", draw_matrices)):
             files.write_bytes(folder / name, draw(found, title, correlation))
             paths.append(folder / name)
-    files.write_text(folder / "map.html", build_page(found, title, correlation))
-    return Written((*paths, folder / "map.html"))
+    return Written((*paths, folder / PAGE))
 
 
 def used(found: PlaceMap) -> tuple[NDArray[np.int64], list[str]]:
@@ -136,7 +165,10 @@ def draw_matrices(found: PlaceMap, title: str, correlation: Array) -> bytes:
 
 def _short(name: str, most: int = 18) -> str:
     text = str(name).replace("$", r"\$")
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    begin = most // 2  # names of one table often begin alike
+    return f"{text[:begin]}…{text[begin + 1 - most :]}"
 
 
 def _pyplot() -> Any:
