@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,9 @@ def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["sample", "--columns", "harbor"], "did you mean 'harbour'"),
         (["sample", "--columns", "lake,hill"], "at least 3 columns"),
         (["sample", "--steps", "none"], "--steps"),
+        (["sample", "--seed", "-1"], "--seed must be a whole number, at least 0"),
+        (["sample", "--seed", "99999999999"], "--seed must be a whole number"),
+        (["sample", "--columns", "lake,hill,lake"], "at least 3 columns"),
     ],
 )
 def test_mistakes_are_one_sentence(
@@ -96,3 +100,22 @@ def test_mistakes_are_one_sentence(
     said = capsys.readouterr().err.strip()
     assert expected in said
     assert len(said.splitlines()) == 1
+
+
+def test_names_with_commas_few_groups_and_names_given_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = np.random.default_rng(0).normal(size=(120, 5)).cumsum(axis=1)
+    given = pd.DataFrame(x, columns=["a", "b", "c", "d,e", "f,g"])
+    given["city"] = ["Ulm", "Bonn", "Genf", "Linz"] * 30
+    path = tmp_path / "t.csv"
+    given.to_csv(path, index=False)
+    words = ["discover", str(path), "--out", str(tmp_path / "o"), "--steps", "0", "--jobs", "1"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        chosen = ["--columns", "a,a,b,d,e,c,f,g", "--drop", "f,g", "--groups", "city"]
+        assert call([*words, *chosen]) == 0
+    said = capsys.readouterr()
+    assert "120 rows, 4 columns" in said.err
+    assert "4 groups, of which about 13 are needed" in said.out
+    assert "too few for a test" in said.out

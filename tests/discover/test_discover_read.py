@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy.io import savemat
 
-from placecell.discover import read as read_module
 from placecell.discover import read_table
-from placecell.discover.read import choose_columns
+from placecell.discover import text as text_module
+from placecell.discover.read import split_names
 from placecell.discover.variables import find_variables
 from placecell.errors import InputError
 
@@ -74,6 +74,19 @@ def test_names_that_count_are_names(tmp_path: Path, start: int) -> None:
     np.testing.assert_allclose(read.to_numpy(), given.to_numpy())
 
 
+@pytest.mark.parametrize("names", [range(2010, 2014), range(400, 408, 2), [0.1, 0.2, 0.3, 0.4]])
+def test_names_that_rise_in_equal_steps_are_names(tmp_path: Path, names: list[float]) -> None:
+    frame().set_axis(list(names), axis=1).to_csv(tmp_path / "t.csv", index=False)
+    assert list(read_table(tmp_path / "t.csv").frame.columns) == [str(name) for name in names]
+
+
+def test_values_that_rise_as_the_first_row_does_are_values(tmp_path: Path) -> None:
+    answers = np.random.default_rng(0).integers(1, 6, size=(100, 3))
+    answers[[0, 50]] = [2, 3, 4], [1, 3, 5]
+    np.savetxt(tmp_path / "t.csv", answers, delimiter=",", fmt="%d")
+    assert len(read_table(tmp_path / "t.csv").frame) == 100
+
+
 def test_repeated_and_empty_names(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,a,,b\n" + "1,2,3,4\n" * 3)
@@ -84,12 +97,39 @@ def test_repeated_and_empty_names(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_read_in_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_module, "MOST_CELLS", 400)
+    monkeypatch.setattr(text_module, "MOST_CELLS", 400)
     path = tmp_path / "t.csv"
     frame(1000).to_csv(path, index=False)
     read = read_table(path)
     assert 50 <= len(read.frame) <= 150
     assert "one row in" in read.notes[0]
+
+
+def test_pieces_of_a_large_file_are_read_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = pd.DataFrame({"a": [*range(1, 500), *range(500, 2500)], "b": 0.5, "c": 7})
+    text = given.assign(a=[f"{value:,}".replace(",", ".") for value in given["a"]])
+    text.to_csv(tmp_path / "t.csv", sep=";", decimal=",", index=False)
+    monkeypatch.setattr(text_module, "MOST_ROWS", 500)
+    monkeypatch.setattr(text_module, "PIECE", 300)
+    read = read_table(tmp_path / "t.csv").frame
+    assert set(np.diff(read["a"])) == {read["a"][1] - 1}
+    assert read["a"].max() > 2400
+
+
+@pytest.mark.parametrize("space", [False, True])
+def test_rows_of_a_large_file_may_have_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: bool
+) -> None:
+    given = frame(1000).rename(index=lambda i: f"row {i}")
+    text = given.to_csv(sep=" " if space else ",")
+    (tmp_path / "t.csv").write_text(text.removeprefix('""').lstrip(" ,"))
+    monkeypatch.setattr(text_module, "MOST_ROWS", 500)
+    read = read_table(tmp_path / "t.csv").frame
+    assert list(read.columns[1:]) == list("abcd")
+    assert read["a"][1] in given["a"][1:5].to_numpy()
+    assert read.iloc[1, 0].startswith("row ")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +143,8 @@ def test_a_large_file_is_read_in_steps(tmp_path: Path, monkeypatch: pytest.Monke
         ("t.npy", b"\x80\x04abc", "pickle"),
         ("t.mat", b"nonsense", "MATLAB"),
         ("t.docx", b"x", "not a kind of file"),
+        ("t.csv", b"\n<!DOCTYPE html>\n<p>a, b, c</p>\n", "a web page"),
+        ("t.csv", b"From a lab\nSeen: X\n\na,b,c\n" + b"1,2,3\n" * 20, "the first 2 lines have"),
     ],
 )
 def test_files_that_cannot_be_used(
@@ -137,125 +179,18 @@ def test_excel(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read, given, check_dtype=False)
 
 
-def test_what_is_no_variable_is_left_out_and_named() -> None:
-    given = frame(60)
-    given["id"] = np.arange(60) * 7 + 3
-    given["row"] = np.arange(60)
-    given["code"] = [f"x{i}" for i in range(60)]
-    given["when"] = pd.date_range("2020-01-01", periods=60).astype(str)
-    given["stamp"] = pd.date_range("2020-01-01", periods=60)
-    given["same"] = 5.0
-    given["void"] = np.nan
-    given["words"] = [f"about {i % 35}" for i in range(60)]
-    found = find_variables(given)
-    assert list(found.frame.columns) == ["a", "b", "c", "d"]
-    why = found.left_out
-    assert "id" in why["id"]
-    assert "counts the rows" in why["row"]
-    assert "different in every row" in why["code"]
-    assert why["when"] == why["stamp"] == "dates"
-    assert why["same"] == "constant (5)"
-    assert why["void"] == "no value"
-    assert "35 different values" in why["words"]
-    assert any("--time when" in note for note in found.notes)
-
-
-def test_infinities_and_stray_text_are_missing_and_said() -> None:
-    given = frame(60)
-    given.loc[3, "a"] = np.inf
-    given["b"] = given["b"].astype(str)
-    given.loc[5, "b"] = "broken"
-    found = find_variables(given)
-    assert np.isnan(found.frame["a"][3])
-    assert np.isnan(found.frame["b"][5])
-    assert any("1 infinite" in note for note in found.notes)
-    assert any("'broken'" in note for note in found.notes)
-
-
-def test_text_of_few_kinds_is_a_category() -> None:
-    given = frame(60)
-    given["kind"] = ["cat", "ape", "dog"] * 20
-    assert isinstance(find_variables(given).frame["kind"].dtype, pd.CategoricalDtype)
-
-
-def test_time_sorts_rows_and_makes_blocks() -> None:
-    given = frame(100)
-    given["t"] = np.random.default_rng(0).permutation(100) * 0.5
-    found = find_variables(given, time="t")
-    assert "t" not in found.frame
-    first = given.sort_values("t")["a"].iloc[0]
-    assert found.frame["a"].iloc[0] == first
-    assert (np.diff(found.groups) >= 0).all()
-    assert len(set(found.groups)) == 20
-
-
-def test_blocks_of_time_are_longer_where_rows_hang_together() -> None:
-    noise = np.random.default_rng(0).normal(size=(400, 4))
-    slow = noise.copy()
-    for t in range(1, 400):
-        slow[t] = 0.9 * slow[t - 1] + noise[t]
-    blocks = [
-        len(
-            set(
-                find_variables(
-                    pd.DataFrame(x, columns=list("abcd")).assign(t=range(400)), "t"
-                ).groups
-            )
-        )
-        for x in (noise, slow)
-    ]
-    assert blocks[0] == 40
-    assert blocks[1] < 30
-
-
-def test_groups_are_no_variable() -> None:
-    given = frame(60)
-    given["person"] = np.arange(60) // 6
-    found = find_variables(given, groups="person")
-    assert "person" not in found.frame
-    assert len(set(found.groups)) == 10
-
-
-def test_rows_without_a_value_are_left_out() -> None:
-    given = frame(60)
-    given.iloc[4] = np.nan
-    found = find_variables(given)
-    assert len(found.frame) == 59
-    assert any("1 rows without any value" in note for note in found.notes)
-
-
 @pytest.mark.parametrize(
-    ("given", "expected"), [(frame(60, 2), "at least 3 columns"), (frame(29), "at least 30 rows")]
+    ("text", "names"),
+    [
+        ("a,b", ["a,b"]),
+        ("c, a,b,a", ["c", "a,b", "a"]),
+        ("a, c,", ["a", "c"]),
+        ("z,c", ["z", "c"]),
+        ("", []),
+    ],
 )
-def test_too_small(given: pd.DataFrame, expected: str) -> None:
-    with pytest.raises(InputError, match=expected):
-        find_variables(given)
-
-
-def test_unknown_columns() -> None:
-    with pytest.raises(InputError, match="unknown column 'aa'"):
-        choose_columns(frame(), ["aa"], [])
-    with pytest.raises(InputError, match="unknown column 'when'"):
-        find_variables(frame(), time="when")
-    assert list(choose_columns(frame(), ["b", "a"], ["a"]).columns) == ["b"]
-
-
-def test_time_and_groups_exclude_each_other() -> None:
-    with pytest.raises(InputError, match="exclude each other"):
-        find_variables(frame(), time="a", groups="b")
-
-
-def test_numbers_as_people_write_them_are_numbers() -> None:
-    written = frame().assign(
-        grouped=[f"{1000 + 37 * i:,.1f}" for i in range(40)],
-        share=[f"{i / 2} %" for i in range(40)],
-        price=[f"€ {i},5" for i in range(40)],
-    )
-    found = find_variables(written)
-    assert not found.left_out
-    assert found.frame["grouped"].iloc[1] == 1037.0
-    assert found.frame["share"].iloc[3] == 1.5
-    assert found.frame["price"].iloc[2] == 2.5
+def test_names_with_commas_are_found(text: str, names: list[str]) -> None:
+    assert split_names(text, ["a,b", "c"]) == names
 
 
 def test_rows_with_too_many_cells_are_left_out_and_said(tmp_path: Path) -> None:
@@ -280,3 +215,77 @@ def test_names_may_begin_with_a_sharp(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("#" + frame().to_csv(index=False))
     assert list(read_table(path).frame.columns) == ["#a", "b", "c", "d"]
+
+
+def test_names_that_numpy_writes_have_no_sharp(tmp_path: Path) -> None:
+    for separator in (",", " "):
+        path = tmp_path / "t.txt"
+        names = separator.join("abcd")
+        np.savetxt(path, frame(), delimiter=separator, header=f"made by us\n{names}")
+        read = read_table(path)
+        assert list(read.frame.columns) == ["a", "b", "c", "d"]
+        assert len(read.frame) == 40
+        assert "1 lines of remarks" in read.notes[0]
+
+
+def test_a_remark_with_as_many_words_as_columns_is_no_row_of_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("# in, the, same, units\n" + frame().to_csv(index=False))
+    assert list(read_table(path).frame.columns) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("first", [0.5, 0])
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_separator_at_the_end_of_rows_shifts_no_names(
+    tmp_path: Path, separator: str, first: float
+) -> None:
+    given = frame().assign(a=first + np.arange(40))
+    lines = given.to_csv(index=False, sep=separator).splitlines()
+    (tmp_path / "t.csv").write_text("\n".join([lines[0], *(f"{t}{separator}" for t in lines[1:])]))
+    read = read_table(tmp_path / "t.csv")
+    np.testing.assert_allclose(read.frame.to_numpy(), given.to_numpy())
+    assert list(read.frame.columns) == ["a", "b", "c", "d"]
+    assert any("end with a separator" in note for note in read.notes)
+
+
+def test_rows_of_r_have_names(tmp_path: Path) -> None:
+    lines = frame().rename(index=lambda i: f"row {i}").to_csv(sep=" ").splitlines()
+    (tmp_path / "t.txt").write_text("\n".join([lines[0].removeprefix('"" ').strip(), *lines[1:]]))
+    read = read_table(tmp_path / "t.txt").frame
+    assert list(read.columns[-4:]) == ["a", "b", "c", "d"]
+    np.testing.assert_allclose(read["a"], frame()["a"])
+
+
+def test_a_line_that_tells_excel_the_separator_is_no_row(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("sep=;\n" + frame().to_csv(index=False, sep=";"))
+    read = read_table(tmp_path / "t.csv").frame
+    assert list(read.columns) == ["a", "b", "c", "d"]
+    np.testing.assert_allclose(read.to_numpy(), frame().to_numpy())
+
+
+def test_columns_may_be_aligned_by_spaces(tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text(frame().to_string(index=False))
+    read = read_table(tmp_path / "t.txt").frame
+    assert list(read.columns) == ["a", "b", "c", "d"]
+    np.testing.assert_allclose(read.to_numpy(), frame().to_numpy(), atol=1e-5)
+
+
+def test_a_name_may_have_several_lines(tmp_path: Path) -> None:
+    given = frame().rename(columns={"a": "a\n(in °C)"})
+    given.to_csv(tmp_path / "t.csv", index=False)
+    assert list(read_table(tmp_path / "t.csv").frame.columns) == list(given.columns)
+
+
+@pytest.mark.parametrize("name", ["when", None])
+def test_times_in_the_index_are_a_column(tmp_path: Path, name: str | None) -> None:
+    when = pd.date_range("2024-01-01", periods=40, name=name)
+    frame().set_index(when).to_parquet(tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet")
+    assert list(read.frame.columns) == [name or "index", "a", "b", "c", "d"]
+    assert find_variables(read.frame).left_out == {name or "index": "dates"}
+    assert len(set(find_variables(read.frame, time=name or "index").groups)) > 1
+
+
+def test_numbers_of_rows_in_the_index_are_no_column(tmp_path: Path) -> None:
+    frame()[::2].to_parquet(tmp_path / "t.parquet")
+    assert list(read_table(tmp_path / "t.parquet").frame.columns) == ["a", "b", "c", "d"]

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placecell.discover.text import KNOWN, MOST_CELLS, MOST_ROWS, Read, read_text
 from placecell.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CELLS = 10**7  # more are not read: rows are then taken evenly from the whole file
-MOST_ROWS = 10**5  # nor more rows: they would tell little more
 TEXT = (".csv", ".tsv", ".txt", ".tab")
-KNOWN = "csv, tsv, parquet, feather, npy, npz, mat or xlsx"
-MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "?", "-", ".", "#N/A"]
-
-
-@dataclass(eq=False)
-class Read:
-    """A table as read.
-
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-    notes : list of str
-        What was worked out or done: separator, encoding, rows left out.
-    """
-
-    frame: pd.DataFrame
-    notes: list[str] = field(default_factory=list)
 
 
 def read_table(path: Path | str) -> Read:
@@ -76,86 +55,6 @@ def read_table(path: Path | str) -> Read:
         raise InputError(f"{path}: a table without rows; expected names and then values.")
     read.notes += name_columns(read.frame)
     return read
-
-
-def read_text(path: Path) -> Read:
-    """Read text with any separator, decimal comma and encoding.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    Read
-    """
-    import pandas as pd
-
-    encoding = _encoding(path)
-    with path.open(encoding=encoding, errors="replace", newline="") as file:
-        head = [line for line in (file.readline() for _ in range(200)) if line.strip()]
-    if not head:
-        raise InputError(f"{path}: an empty file; expected a table with names in its first row.")
-    separator = _separator([line for line in head if not line.startswith("#")] or head)
-    remarks = _remarks(head, separator)
-    head = head[remarks:]
-    decimal = _decimal(head, separator)
-    step = _step(path, head)
-    named = _has_names(head, separator, decimal)
-    options: dict[str, Any] = {
-        "sep": separator,
-        "decimal": decimal,
-        "encoding": encoding,
-        "encoding_errors": "replace",
-        "na_values": MISSING,
-        "header": 0 if named else None,
-        "skipinitialspace": True,
-        "low_memory": False,
-        "skiprows": remarks,
-    }
-    notes = [f"{remarks} lines of remarks before the table were skipped."] if remarks else []
-    try:
-        try:
-            frame = _frame(path, step, options)
-        except pd.errors.ParserError:  # rows with more cells than there are columns
-            frame = _frame(path, step, options | {"on_bad_lines": "skip"})
-            notes.append("rows with more cells than there are columns were left out.")
-    except (ValueError, csv.Error, pd.errors.ParserError) as error:
-        first = str(error).strip().splitlines()[0]
-        raise InputError(f"{path}: cannot be read as a table ({first}).") from None
-    if isinstance(frame.index, pd.MultiIndex) or not isinstance(frame.index, pd.RangeIndex):
-        frame = frame.reset_index() if step == 1 else frame
-    frame = frame.reset_index(drop=True)
-    if not named:
-        frame.columns = pd.Index([f"column_{i + 1}" for i in range(frame.shape[1])])
-    if separator != "," or decimal != "." or encoding not in ("utf-8", "utf-8-sig"):
-        shown = {"\t": "tab", " ": "space"}.get(separator, separator)
-        notes.append(f"read with separator {shown!r}, decimal {decimal!r}, encoding {encoding}.")
-    if not named:
-        notes.append("the first row holds numbers: columns were named column_1, column_2, …")
-    if step > 1:
-        notes.append(f"a large file: one row in {step} was read, {len(frame)} rows.")
-    return Read(frame, notes)
-
-
-def _frame(path: Path, step: int, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Every `step`th row of a file of text, read in pieces if that is not every one."""
-    import pandas as pd
-
-    if step == 1:
-        return pd.read_csv(path, **options)
-    pieces = pd.read_csv(path, chunksize=200_000, **options)
-    return pd.concat([piece[piece.index % step == 0] for piece in pieces])
-
-
-def _remarks(head: Sequence[str], separator: str) -> int:
-    """How many lines before the table begin with # and have not as many cells as its rows."""
-    counts = [len(_cells(line.strip("\r\n"), separator)) for line in head]
-    usual = max(set(counts), key=counts.count)
-    for place, (line, count) in enumerate(zip(head, counts, strict=True)):
-        if not line.startswith("#") or count == usual:
-            return place
-    return 0
 
 
 def name_columns(frame: pd.DataFrame) -> list[str]:
@@ -203,77 +102,34 @@ def choose_columns(
     for name in (*columns, *drop):
         if name not in frame.columns:
             raise unknown("column", name, map(str, frame.columns))
-    kept = list(columns) or list(frame.columns)
+    kept = dict.fromkeys(columns or frame.columns)  # a name given twice counts once
     return frame[[name for name in kept if name not in drop]]
 
 
-def _encoding(path: Path) -> str:
-    with path.open("rb") as file:
-        start = file.read(1 << 20)
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    if start[:3] == b"\xef\xbb\xbf":
-        return "utf-8-sig"
-    if b"\0" in start:
-        raise InputError(f"{path}: not text; expected a table ({KNOWN}).")
-    for encoding in ("utf-8", "cp1252"):
-        try:
-            start[:-4].decode(encoding)  # the last bytes may be a part of a letter
-        except UnicodeDecodeError:
-            continue
-        return encoding
-    return "latin-1"
+def split_names(text: str, known: Sequence[str]) -> list[str]:
+    """Split names of columns at commas, except at those that are a part of a name.
 
+    Parameters
+    ----------
+    text : str
+        Names with commas between.
+    known : sequence of str
+        The names there are.
 
-def _cells(line: str, separator: str) -> list[str]:
-    return next(csv.reader(io.StringIO(line), delimiter=separator), [])
-
-
-def _separator(head: Sequence[str]) -> str:
-    """The separator by which lines fall into most cells, as many in every line."""
-    best, most = ",", 1.0
-    for separator in (";", "\t", ",", "|", " "):
-        counts = [len(_cells(line.strip("\r\n"), separator)) for line in head[:50]]
-        usual = max(set(counts), key=counts.count)
-        share = counts.count(usual) / len(counts)
-        # "1,5;2,5": a decimal comma also cuts lines evenly, so ; and tab come first
-        if usual > 1 and share > 0.8 and usual * share > most * (1.0 if most == 1.0 else 3.0):
-            best, most = separator, usual * share
-    return best
-
-
-def _decimal(head: Sequence[str], separator: str) -> str:
-    cells = [cell.strip() for line in head[1:] for cell in _cells(line.strip("\r\n"), separator)]
-    commas = sum(bool(re.fullmatch(r"[-+]?\d*,\d+([eE][-+]?\d+)?", cell)) for cell in cells)
-    points = sum(bool(re.fullmatch(r"[-+]?\d*\.\d+([eE][-+]?\d+)?", cell)) for cell in cells)
-    return "," if separator != "," and commas > points else "."
-
-
-def _has_names(head: Sequence[str], separator: str, decimal: str) -> bool:
-    """Whether the first line holds names: not every cell of it is a number, or they count up from
-    0 or 1, as programs name columns that nobody named."""
-    cells = [
-        cell.strip().replace(decimal, ".") for cell in _cells(head[0].strip("\r\n"), separator)
-    ]
-    counted = [[str(start + place) for place in range(len(cells))] for start in (0, 1)]
-    counts = len(cells) > 2 and cells in counted
-    return counts or not all(_is_number(cell) for cell in cells) or len(head) == 1
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _step(path: Path, head: Sequence[str]) -> int:
-    """Every which row is read so that a large file stays in memory."""
-    width = len(head[-1])
-    rows = path.stat().st_size / max(1, width)
-    cells = max(1, max(head[-1].count(s) for s in ",;\t| ") + 1)
-    return max(1, int(np.ceil(rows * cells / MOST_CELLS)), int(np.ceil(rows / MOST_ROWS)))
+    Returns
+    -------
+    list of str
+        Names, which need not exist.
+    """
+    if text.strip() in known:
+        return [text.strip()]
+    parts, names = text.split(","), []
+    while parts:
+        joined = (",".join(parts[:n]).strip() for n in range(1, len(parts) + 1))
+        name = next((name for name in joined if name in known), parts[0].strip())
+        parts = parts[name.count(",") + 1 :]
+        names += [name] if name else []
+    return names
 
 
 def _with_pandas(path: Path, kind: str) -> Read:
@@ -288,7 +144,18 @@ def _with_pandas(path: Path, kind: str) -> Read:
     except Exception as error:  # every reader fails in its own way
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path}: cannot be read ({first}).") from None
-    return _thinned(frame, [])
+    frame, notes = _with_index(frame)
+    return _thinned(frame, notes)
+
+
+def _with_index(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The index as columns if it says something: times, text, or whatever has a name."""
+    index = frame.index
+    if all(name is None for name in index.names) and index.dtype.kind in "iuf":
+        return frame, []  # numbers of rows, perhaps of those that were left
+    names = [str(name) for name in index.names if name is not None] or ["index"]
+    frame = frame.reset_index(allow_duplicates=True)
+    return frame, [f"the index became a column: {', '.join(names)}."]
 
 
 def _thinned(frame: pd.DataFrame, notes: list[str]) -> Read:

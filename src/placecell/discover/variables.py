@@ -12,15 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placecell.discover.clean import MANY_CATEGORIES
+from placecell.discover.dates import read_dates
+from placecell.discover.numerals import MOSTLY, plain_numbers
 from placecell.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOSTLY = 0.9  # share of cells that must be numbers or dates for the column to be of these
 BLOCKS = 15, 40  # of time, at least and at most
 BLOCK_ROWS = 5  # of a block, if there are enough rows
 ALIKE = 0.2  # correlation of rows below which they count as independent
+FEW_GROUPS = 13  # of equal size: fewer leave less than the three that a test needs in its part
+LONGEST = 30  # letters of a cell shown as an example
+LIKE_NUMBER = r"[-+<>≤≥~≈±(\N{MINUS SIGN}]*\s?[€$£¥]?\s?\d[\d.,]*\s?[^\d\s@]{0,6}"
 LEAST_COLUMNS, LEAST_ROWS = 3, 30
 ID_NAME = re.compile(r"(^|[\W_])(id|index|idx|key|uuid|guid|row|nr|no|number)($|[\W_])", re.I)
 
@@ -76,9 +80,9 @@ def find_variables(
         found.frame = frame = frame[~empty].reset_index(drop=True)
     if groups is not None:
         found.groups = frame[groups].astype(str).to_numpy()
-        found.notes.append(f"rows of one {groups} stay together: {len(set(found.groups))} groups.")
+        found.notes.append(_about_groups(groups, len(set(found.groups))))
     if time is not None:
-        found.frame = frame = _in_order(frame, time)
+        found.frame = frame = _in_order(frame, time, found.notes)
         numbers = frame.drop(columns=time).select_dtypes("number").to_numpy(dtype=float)
         found.groups = _blocks(len(frame), _rows_alike(numbers))
         found.notes.append(f"{len(set(found.groups))} blocks of time (by {time}) stay together.")
@@ -122,12 +126,21 @@ def check_columns(n: int, left_out: Mapping[str, str]) -> None:
         )
 
 
-def _in_order(frame: pd.DataFrame, time: str) -> pd.DataFrame:
+def _about_groups(name: str, count: int) -> str:
+    note = f"rows of one {name} stay together: {count} groups"
+    if count < FEW_GROUPS:
+        note += f", of which about {FEW_GROUPS} are needed for a test (it uses a fifth of them)"
+    return f"{note}."
+
+
+def _in_order(frame: pd.DataFrame, time: str, notes: list[str]) -> pd.DataFrame:
     import pandas as pd
 
     when = frame[time]
-    if not pd.api.types.is_numeric_dtype(when.dtype):
-        when = _dates(when)
+    if not (pd.api.types.is_numeric_dtype(when.dtype) or when.dtype.kind in "mM"):
+        dates = read_dates(when)
+        when = dates.times
+        notes += [f"{time}: {dates.note}"] if dates.note else []
     if when.isna().mean() > 1 - MOSTLY:
         raise InputError(f"--time {time}: expected dates or numbers, which most cells are not.")
     return frame.loc[when.sort_values(kind="stable").index].reset_index(drop=True)
@@ -153,14 +166,6 @@ def _rows_alike(x: NDArray[np.float64]) -> int:
     return most
 
 
-def _dates(column: pd.Series[Any]) -> pd.Series[Any]:
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # advice about formats
-        return pd.to_datetime(column, errors="coerce", format="mixed")
-
-
 def _variable(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[Any, str | None]:
     """The column as a variable, or why it is none."""
     import pandas as pd
@@ -177,37 +182,41 @@ def _variable(column: pd.Series[Any], name: str, notes: list[str]) -> tuple[Any,
         return column, None
     if not pd.api.types.is_numeric_dtype(kind):
         text = filled.astype(str).str.strip()
-        numbers = pd.to_numeric(_plain_numbers(text), errors="coerce")
+        numbers = pd.to_numeric(plain_numbers(text), errors="coerce")
         if numbers.notna().mean() >= MOSTLY:
             lost = text[numbers.isna()]
             if len(lost):
                 notes.append(f"{name}: {len(lost)} cells such as {lost.iloc[0]!r} are no numbers.")
             column = numbers.reindex(column.index)
         else:
-            return _text_variable(column, text)
+            return _text_variable(column, text, _example(text, text[numbers.isna()]))
     return _number_variable(column.astype(float), name, notes)
 
 
-def _plain_numbers(text: pd.Series[Any]) -> pd.Series[Any]:
-    """Text such as 1,234.5, 3,5, 12 % or € 7 as a program writes numbers."""
-    plain = text.str.replace(r"[\s%€$£¥]", "", regex=True)
-    grouped = plain.str.fullmatch(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
-    comma = plain.str.replace(",", ".", regex=False)
-    return comma.mask(grouped, plain.str.replace(",", "", regex=False))
+def _example(text: pd.Series[Any], odd: pd.Series[Any]) -> str:
+    """What to add to why a column is left out if its cells are much like numbers: one that is none,
+    such as <0.5 or 21.3 °C. Other text, which may be somebody's name, is not shown."""
+    if text.str.fullmatch(LIKE_NUMBER).mean() < 0.5:
+        return ""
+    cell = str(odd.iloc[0])
+    return f", such as {cell if len(cell) <= LONGEST else cell[:LONGEST] + '…'!r}"
 
 
-def _text_variable(column: pd.Series[Any], text: pd.Series[Any]) -> tuple[Any, str | None]:
+def _text_variable(
+    column: pd.Series[Any], text: pd.Series[Any], example: str
+) -> tuple[Any, str | None]:
     import pandas as pd
 
-    if text.str.contains(r"\d").mean() >= MOSTLY and _dates(text).notna().mean() >= MOSTLY:
+    digits = text.str.contains(r"\d").mean() >= MOSTLY
+    if digits and read_dates(text).times.notna().mean() >= MOSTLY:
         return None, "dates"
     kinds = text.nunique()
     if kinds == 1:
         return None, f"constant ({text.iloc[0]!r})"
     if kinds == len(text) and kinds > MANY_CATEGORIES:
-        return None, "text that is different in every row, as an id is"
+        return None, f"text that is different in every row, as an id is{example}"
     if kinds > MANY_CATEGORIES or kinds > len(text) / 3:
-        return None, f"text with {kinds} different values"
+        return None, f"text with {kinds} different values{example}"
     return pd.Categorical(text.reindex(column.index)), None
 
 
