@@ -62,7 +62,8 @@ def test_auto_takes_its_scale_from_the_first_batch_once(scale: float) -> None:
     pe(x)
     assert pe.calibrated
     assert pe.sigma == pytest.approx(sigma_for_share(AUTO_SHARE, float(x.square().mean())))
-    assert torch.allclose(pe.weight, pe.sigma * z)  # the same draw, another scale
+    assert torch.allclose(pe.weight, pe.weight.std() / z.std() * z)  # the same draw, another scale
+    assert position_share(pe.weight, x) == pytest.approx(AUTO_SHARE, rel=1e-4)
     before = pe.weight.detach().clone()
     pe(tokens(100.0))
     assert torch.equal(pe.weight, before)

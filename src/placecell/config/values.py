@@ -177,6 +177,8 @@ def check_value(
         if not isinstance(value, kind):
             raise refused
         return value
+    if getattr(value, "ndim", None) == 0:  # one number of NumPy or torch
+        value = value.item()
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not real:
         raise refused

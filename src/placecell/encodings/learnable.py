@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
@@ -18,10 +19,11 @@ from placecell.encodings.base import (
     register,
 )
 from placecell.encodings.positions import Positions, rows_at
-from placecell.encodings.share import mean_square, sigma_for_share
+from placecell.encodings.share import mean_square, scale_to_, sigma_for_share
 from placecell.errors import InputError
 
 AUTO_SHARE = 0.4  # of the input, for positions: docs/which_sigma.md
+_exporting = getattr(torch.compiler, "is_exporting", bool)  # not in the oldest torch allowed
 
 
 class _Table(Encoding):
@@ -75,9 +77,11 @@ class LearnablePE(_Table):
         Width.
     sigma : float or "auto"
         Initial standard deviation σ. With "auto" the first batch decides, once: σ is then such that
-        positions make up the share `AUTO_SHARE` of what enters the network. It is kept with the
-        weights, so that a checkpoint is not calibrated again; over all processes of a distributed
-        training it is one number. `placecell.calibrate_` does the same for another share.
+        positions make up the share `AUTO_SHARE` of what enters the network, whatever scale the
+        table had until then. It is kept with the weights, as a buffer, so that a checkpoint is not
+        calibrated again, nor a copy that is averaged, as long as its buffers are copied too
+        (`AveragedModel` does). Over all processes of a distributed training it is one number.
+        `placecell.calibrate_` does the same for another share.
     gain : float, optional
         Initial value of a learnable factor on the whole table; gain · σ then enters the network.
         None: there is no such factor.
@@ -108,8 +112,10 @@ class LearnablePE(_Table):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(n, d, 1.0 if sigma == "auto" else sigma)
-        self.auto = sigma == "auto"
+        if isinstance(sigma, str) and sigma != "auto":
+            raise InputError(f'sigma must be a number from 0 on, or "auto", not {sigma!r}.')
+        super().__init__(n, d, 1.0 if isinstance(sigma, str) else sigma)
+        self.auto = isinstance(sigma, str)
         self.weight = nn.Parameter(torch.empty(self.n, self.d, device=device, dtype=dtype))
         self.initial_gain = None if gain is None else check_value(gain, float, "gain")
         if self.initial_gain == 0:
@@ -117,23 +123,43 @@ class LearnablePE(_Table):
         self.gain = None if gain is None else nn.Parameter(self.weight.new_empty(()))
         if self.auto:  # NaN until the first batch; a buffer, so that checkpoints have it
             self.register_buffer("auto_sigma", torch.empty((), device=device))
-        self.calibrated = False
         self.reset_parameters()
+
+    @property
+    def sigma(self) -> float:
+        """The initial standard deviation of the table; with "auto", 1 until the first batch."""
+        return float(self.auto_sigma) if self.auto and self.calibrated else self._sigma
+
+    @sigma.setter
+    def sigma(self, sigma: float) -> None:
+        self._sigma = sigma
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the first batch of "auto", or `calibrate_`, has scaled the table."""
+        if self._settled or not self.auto:
+            return self._settled
+        return not self.auto_sigma.is_meta and math.isfinite(self.auto_sigma)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw the table again from N(0, σ²); with "auto", the next batch decides σ anew."""
         if self.auto:
             self.sigma = 1.0
             self.auto_sigma.fill_(math.nan)
-        self.calibrated = False
+        self._settled = False  # for "auto" what the buffer says, once it has been looked at
         super().reset_parameters(generator)
         if self.gain is not None:
             nn.init.constant_(self.gain, self.initial_gain or 1.0)
 
     def embed(self, x: Tensor, pos: Positions | Tensor) -> Tensor:
         """Return x (b n d) plus the table's row for each token."""
-        if self.auto and not self.calibrated:
-            torch.compiler.disable(self._calibrate)(x)
+        if self.auto and not self._settled:
+            if _exporting():
+                raise InputError(
+                    'LearnablePE with sigma="auto" takes its σ from the first batch: run one batch '
+                    "through the model before it is exported."
+                )
+            torch.compiler.disable(self._settle)(x)
         return super().embed(x, pos)
 
     def table(self, pos: Positions | Tensor) -> Tensor:
@@ -142,42 +168,80 @@ class LearnablePE(_Table):
         return rows if self.gain is None else self.gain * rows
 
     @torch.no_grad()
-    def set_sigma(self, sigma: float) -> None:
+    def set_sigma(self, sigma: float) -> float:
         """Scale the table so that σ of what enters the network is `sigma`; once, before training.
 
         Parameters
         ----------
         sigma : float
             The new standard deviation, above 0.
+
+        Returns
+        -------
+        float
+            The table's own, without the gain.
         """
         if self.calibrated:
             raise InputError(
                 f"this table is calibrated already (σ = {self.sigma:.3g}); call reset_parameters() "
                 "to draw it anew first."
             )
-        if self.sigma == 0:
-            raise InputError("a table of σ = 0 has no rows to scale: make it with another σ.")
-        own = sigma / abs(self.initial_gain or 1.0)
-        self.weight.mul_(own / self.sigma)
-        self.sigma, self.calibrated = own, True
+        if not isinstance(self._parameters.get("weight"), nn.Parameter):
+            raise InputError(
+                "the table cannot be scaled while another stands in its place (a parametrization, "
+                "functional_call): run one batch through the model, or calibrate_ it, before that."
+            )
+        gain = 1.0 if self.gain is None else abs(float(self.gain))
+        if gain == 0:
+            raise InputError("the table's gain is 0, so no σ gives it a share.")
+        scale_to_(self.weight, sigma / gain)
+        self._note(sigma / gain)
+        self._settled = True
+        return self.sigma
+
+    def record_sigma(self) -> None:
+        """Take the table as someone drew it: σ is what it has, and no batch scales it."""
+        self._note(float(self.weight.detach().double().std()))
+
+    def _note(self, sigma: float) -> None:
+        self._settled = self.auto
         if self.auto:
-            self.auto_sigma.fill_(own)
+            self.auto_sigma.fill_(sigma)
+        else:
+            self.sigma = sigma
 
     @torch.no_grad()
+    def _settle(self, x: Tensor) -> None:
+        """Set σ from the first batch (b n d), the same in all processes of a distributed run.
+
+        Not if it is known from the buffer: copied from another model, or sent by another process.
+        """
+        if not self.calibrated:
+            try:
+                self._calibrate(x)
+            except InputError as error:
+                raise InputError(
+                    f'LearnablePE with sigma="auto" takes its σ from the first batch, and {error} '
+                    "Or give sigma a number."
+                ) from None
+        self._settled = True
+
     def _calibrate(self, x: Tensor) -> None:
-        """Set σ from the first batch (b n d), the same in all processes of a distributed run."""
         square = torch.tensor(mean_square(x), device=x.device)
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             torch.distributed.all_reduce(square)
             square /= torch.distributed.get_world_size()
         self.set_sigma(sigma_for_share(AUTO_SHARE, float(square)))
 
-    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        super()._load_from_state_dict(*args, **kwargs)
-        if self.auto and not self.auto_sigma.is_meta:
-            saved = float(self.auto_sigma)
-            self.calibrated = math.isfinite(saved)
-            self.sigma = saved if self.calibrated else 1.0
+    def _load_from_state_dict(
+        self, state_dict: Mapping[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+        if self.auto:
+            self._settled = False
+            given = [f"{prefix}{name}" in state_dict for name in ("weight", "auto_sigma")]
+            if given == [True, False]:  # a table that began with a number as σ
+                self.record_sigma()
 
     def extra_repr(self) -> str:
         sigma = '"auto"' if self.auto and not self.calibrated else f"{self.sigma:g}"

@@ -9,23 +9,27 @@ little: 0.1 is large beside tokens of 0.02 and small beside tokens of 1. The doc
 from __future__ import annotations
 
 import math
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 
+from placecell.config.values import check_value
 from placecell.encodings.base import Encoding
 from placecell.errors import InputError
 
-CALIBRATED = "_calibrated_share"  # attribute of a table that has been scaled
+LEFT_AT = "_calibrated_variance"  # attribute of a parameter: the one `calibrate_` left it with
 
 
 @runtime_checkable
 class RecordsSigma(Protocol):
     """An encoding that keeps the σ it was given: `LearnablePE`."""
 
-    def set_sigma(self, sigma: float) -> None:
-        """Scale the table so that σ of what enters the network is `sigma`."""
+    def set_sigma(self, sigma: float) -> float:
+        """Scale the table so that σ of what enters the network is `sigma`; return its own."""
+
+    def record_sigma(self) -> None:
+        """Take the table as someone drew it: σ is what it has, and no batch scales it."""
 
 
 def position_share(table: Tensor, tokens: Tensor | float, present: Tensor | None = None) -> float:
@@ -78,8 +82,7 @@ def sigma_for_share(rho: float, mean_square: float) -> float:
     >>> sigma_for_share(0.2, 0.25**2)  # tokens of N(0, 0.25²)
     0.125
     """
-    if not (isinstance(rho, int | float) and 0 < rho < 1):
-        raise InputError(f"rho, a share, must be above 0 and below 1, not {rho!r}.")
+    rho = check_value(rho, float, "rho, a share,", above=0, below=1)
     if not (math.isfinite(mean_square) and mean_square > 0):
         raise InputError(
             f"the tokens' mean square must be above 0 to take a share beside it, not {mean_square}."
@@ -131,7 +134,8 @@ def calibrate_(
 ) -> float:
     """Scale a table in place, so that positions make up the share ρ of what enters the network.
 
-    Do it before training: the table keeps its rows' directions, only its scale changes.
+    Do it before training: the table keeps its rows' directions, only its scale changes, whatever
+    it was. A second time is refused, unless the table has been drawn anew.
 
     Parameters
     ----------
@@ -147,7 +151,8 @@ def calibrate_(
     Returns
     -------
     float
-        The table's standard deviation now: its σ.
+        The table's standard deviation now: its σ. (Of a `LearnablePE` with a gain it is the
+        table's own; gain · σ enters the network.)
 
     Examples
     --------
@@ -164,31 +169,44 @@ def calibrate_(
             f"{tokens.shape[-1]}."
         )
     if isinstance(pe, RecordsSigma):
-        pe.set_sigma(sigma)
-        return sigma
-    now = _variance_over_positions(weight)
-    if now == 0:
-        raise InputError(
-            "the table is constant (all zero?), so no factor gives it a share: draw it from a "
-            "normal distribution first."
-        )
-    if getattr(pe, CALIBRATED, None) is not None:
+        return pe.set_sigma(sigma)
+    if math.isclose(getattr(weight, LEFT_AT, math.nan), _variance_over_positions(weight)):
         raise InputError("this table is calibrated already; draw it anew to do it again.")
-    weight.mul_(sigma / math.sqrt(now))
-    setattr(pe, CALIBRATED, rho)  # so that a second call is noticed
+    scale_to_(weight, sigma)
+    setattr(weight, LEFT_AT, _variance_over_positions(weight))  # so that a second call is noticed
     return sigma
 
 
+def scale_to_(table: Tensor, sigma: float) -> None:
+    """Scale a table (... n d) in place to a standard deviation over positions, from what it has.
+
+    Parameters
+    ----------
+    table : Tensor
+    sigma : float
+    """
+    now = _variance_over_positions(table)
+    if now == 0:
+        raise InputError(
+            "the table is constant (all zero, of σ = 0?), so no factor gives it a share: draw it "
+            "from a normal distribution first."
+        )
+    if not math.isfinite(now):
+        raise InputError("the table has numbers that are not finite: draw it anew first.")
+    table.mul_(sigma / math.sqrt(now))
+
+
 def _weight_of(pe: nn.Module | nn.Parameter) -> Tensor:
-    weight = getattr(pe, "weight", None) if isinstance(pe, nn.Module) else pe
-    if not isinstance(weight, nn.Parameter) or weight.ndim < 2 or isinstance(pe, nn.Linear):
+    weight: Any = getattr(pe, "weight", None) if isinstance(pe, nn.Module) else pe
+    learned = isinstance(weight, nn.Parameter) or isinstance(pe, RecordsSigma)
+    if not learned or weight.ndim < 2 or isinstance(pe, nn.Linear):
         what = type(pe).__name__
         hint = " (it has no table that is learned)" if isinstance(pe, Encoding) else ""
         raise InputError(
             f"{what} has no table to calibrate{hint}: pass a LearnablePE, an nn.Embedding of "
             "positions, or the parameter itself."
         )
-    return weight
+    return cast(Tensor, weight)
 
 
 def _variance_over_positions(table: Tensor) -> float:
