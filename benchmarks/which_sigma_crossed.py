@@ -32,9 +32,14 @@ def effects(curves: list[Curve]) -> Callable[[Curve], float]:
     return lambda c: float(made(c) @ weights)
 
 
+def changes(c: Curve) -> list[str]:
+    """Return what was changed in a setting."""
+    return c.setting.change.split(", ")
+
+
 def made(c: Curve) -> np.ndarray:
     """Return which changes a setting has, after a 1."""
-    return np.array([1.0, *(change in c.setting.change.split(", ") for change in CHANGES)])
+    return np.array([1.0, *(change in changes(c) for change in CHANGES)])
 
 
 def choices(target: dict[str, float], aim: Callable[[Curve], float]) -> Choices:
@@ -46,9 +51,7 @@ def choices(target: dict[str, float], aim: Callable[[Curve], float]) -> Choices:
         "three runs": lambda c: c.tried(),
         "three runs, after a third": lambda c: c.tried("early"),
         "effects added": lambda c: float(np.interp(aim(c), at, c.sign * c.common())),
-        "by norm": lambda c: c.mean(
-            c.sigma(0.8 if made(c)[1 + CHANGES.index("post-norm")] else 0.4)
-        ),
+        "by norm": lambda c: c.mean(c.sigma(0.8 if "post-norm" in changes(c) else 0.4)),
         "σ = 0.02": lambda c: c.mean(0.02),
         "σ = 1": lambda c: c.mean(1.0),
     }
@@ -78,8 +81,12 @@ def show(curves: list[Curve], named: Choices) -> None:
         print(f"  {name}: {gap.mean():.3f} [{interval.low:.3f}, {interval.high:.3f}]")
     print("\nsettings within the allowance, by what was changed")
     print(line(["", "settings", *named]))
-    for change in ("base", *CHANGES):
-        some = [c for c in curves if change in c.setting.change.split(", ")]
+    for change in ("pre-norm", "post-norm", *CHANGES[:4], "Adam"):
+        some = [
+            c
+            for c in curves
+            if (change in changes(c)) or (change == "pre-norm" and "post-norm" not in changes(c))
+        ]
         counts = [sum(c.within(c.regret(f(c))) for c in some) for f in named.values()]
         print(line([change, str(len(some)), *map(str, counts)]))
     for world in dict.fromkeys(c.setting.world for c in curves):
