@@ -144,6 +144,8 @@ def check_variation(example: Any) -> None:
     varied, by_name = False, names_count(example)
     for name, tensor in inputs:
         if is_tokens(name, tensor, by_name) or is_content(name, tensor, by_name):
+            if bool(tensor.isnan().all()):
+                raise InputError(f"example: expected numbers, found only NaN in {name or 'it'}.")
             varied |= bool((tensor != tensor.flatten()[0]).any())
     if not varied:
         kinds = ", ".join(f"{name or 'input'} {tuple(t.shape)}" for name, t in inputs)

@@ -198,18 +198,20 @@ def _measure(table: Table, seen: _Seen, batch: int) -> AsBuilt:
     join = table.join
     assert join is not None
     own, _ = seen.sides[0]
-    squares = [other[other > HIDDEN].square().mean() for _, other in seen.sides]
+    # Only among logits is a number far below 0 a mask; tokens are as large as they are.
+    hidden = HIDDEN if join.how == "added" and join.reached_softmax else -math.inf
+    squares = [other[other > hidden].square().mean() for _, other in seen.sides]
     square = float(torch.stack(squares).mean())
     rho = math.nan
     if join.how in ("added", "concatenated"):
         content = square
         axis = join.feature_axis
-        position = _over_positions(own, seen.sides[0][1], axis, batch)
+        position = _over_positions(own, seen.sides[0][1], axis, batch, hidden)
         if join.how == "concatenated":
             content = content * seen.sides[0][1].shape[axis] / own.shape[axis]
         rho = position / (position + content) if position + content > 0 else 0.0
     norm = "none" if not join.normed else "in the branch" if join.joined else "on the sum"
-    visible = own[own > HIDDEN]
+    visible = own[own > hidden]
     sigma = float(visible.std()) if visible.numel() > 1 else 0.0
     return AsBuilt(sigma, math.sqrt(square), rho, share_of_logits(seen.logits, batch), norm)
 
@@ -224,17 +226,19 @@ def _rows_of_examples(tensors: list[Tensor], batch: int) -> Tensor:
     return torch.stack(tensors)
 
 
-def _over_positions(own: Tensor, other: Tensor, feature_axis: int, batch: int) -> float:
-    """Mean over features of the table's variance over everything else."""
+def _over_positions(
+    own: Tensor, other: Tensor, feature_axis: int, batch: int, hidden: float
+) -> float:
+    """Mean over features of the table's variance over everything else, as `position_share` has."""
     if own.ndim == other.ndim and own.ndim > 2 and own.shape[0] == batch:
         varying = varying_axes(own)
         if 0 not in varying or len(varying) > 2:  # the same for every sample, or nearly so
             own = own[:1]
-    if bool((own <= HIDDEN).any()):  # a bias together with a mask
-        return float(own[own > HIDDEN].var(correction=0))
+    if bool((own <= hidden).any()):  # a bias together with a mask
+        return float(own[own > hidden].var())
     axis = max(own.ndim + feature_axis, 0)
     rows = own.movedim(axis, -1).reshape(-1, own.shape[axis])
-    return float(rows.var(dim=0, correction=0).mean())
+    return float(rows.var(dim=0).mean())
 
 
 def share_of_logits(logits: list[Tensor], batch: int) -> float:
