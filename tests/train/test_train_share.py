@@ -46,6 +46,13 @@ def test_the_share_of_a_built_model_is_the_one_asked_for(name: str) -> None:
     assert sum(squares) / 8 == pytest.approx(expected, rel=0.15)
 
 
+def test_a_gain_is_part_of_what_enters_the_network(tiny, tiny_task: Task) -> None:
+    config = complete(tiny(rho=0.2, token_sigma=0.25, gain=2.5), tiny_task)
+    assert config.encoding.sigma == pytest.approx(0.125 / 2.5)
+    random = complete(tiny(rho=0.2, token_sigma=0.25, gain=2.5, encoding="random"), tiny_task)
+    assert random.encoding.sigma == pytest.approx(0.125)  # it has no gain
+
+
 def test_a_sweep_over_rho_replaces_a_grids_sigma(tiny) -> None:
     configs = grid(tiny(), [{"sigma": [0.1, 2.0]}], {"rho": [0.1, 0.5]}, seeds=2)
     assert len(configs) == 4
@@ -77,10 +84,16 @@ def test_in_a_sweep_a_share_is_for_the_encodings_that_have_a_sigma(tiny) -> None
         grid(tiny(), grids[1:], {"rho": [0.1, 0.5]}, seeds=1)
 
 
+def test_a_transplant_takes_no_share(capfd) -> None:
+    assert call(["transplant", "latin_square", "--rho", "0.2", "--sigma", "1"]) == 2
+    assert "a transplant sets rho, sigma itself" in capfd.readouterr().err
+
+
 def test_a_run_says_its_share_and_its_summary_has_it(tmp_path, capfd) -> None:
     few = {"n-train": 60, "n-valid": 20, "n-test": 20, "width": 16, "depth": 1, "steps": 2}
     options = [word for key, value in few.items() for word in (f"--{key}", str(value))]
-    for encoding in (["learnable", "--rho", "0.3"], ["sinusoidal"], ["rotary"]):
+    learned = ["learnable", "--rho", "0.3", "--gain", "3"]
+    for encoding in (learned, ["sinusoidal"], ["rotary"]):
         assert call(["run", "nmar", "--encoding", *encoding, *options, "--out", str(tmp_path)]) == 0
         said = capfd.readouterr().err
         assert ("share ρ" in said) == (encoding[0] != "rotary")

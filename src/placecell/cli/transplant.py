@@ -14,6 +14,7 @@ SET_BY_TRANSPLANT = {
     "seed",
     "encoding",
     "sigma",
+    "rho",
     "axes",
     "base",
     "max_distance",

@@ -92,7 +92,8 @@ def with_sigma(config: RunConfig, task: Task) -> RunConfig:
     Returns
     -------
     RunConfig
-        The same with σ to three digits, the same for all seeds, so that a sweep stays paired.
+        The same with σ to three digits, the same for all seeds, so that a sweep stays paired. With
+        a gain, it is gain · σ that has the share.
     """
     rho = config.encoding.rho
     if rho is None:
@@ -100,6 +101,8 @@ def with_sigma(config: RunConfig, task: Task) -> RunConfig:
     if not takes_sigma(config.encoding.name):
         raise no_sigma([config.encoding.name])
     sigma = sigma_for_share(rho, token_mean_square(task, config.model.token_sigma))
+    if config.encoding.gain is not None and "gain" in settings(config.encoding.name):
+        sigma /= config.encoding.gain
     encoding = replace(config.encoding, rho=None, sigma=float(f"{sigma:.3g}"))
     return replace(config, encoding=encoding)
 
