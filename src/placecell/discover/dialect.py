@@ -15,7 +15,7 @@ from placecell.discover.numerals import COMMA_GROUPS, decimal_sign, small_with_g
 from placecell.errors import InputError
 
 WEB_PAGE = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.I)
-EXCEL = re.compile(r'"?sep=(.)"?', re.I)  # a first line by which Excel is told the separator
+EXCEL = re.compile(r'"?sep=([^\w"])"?', re.I)  # a first line by which Excel is told the separator
 
 
 @dataclass(frozen=True)
