@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from placecell.config import RunConfig as RunConfig
     from placecell.config.presets import preset as preset
     from placecell.discover.place_map import PlaceMap as PlaceMap
+    from placecell.doctor.draw import init_ as init_
     from placecell.doctor.find import find_tables as find_tables
     from placecell.doctor.measure import share_of_position as share_of_position
     from placecell.doctor.mend import extend as extend
     from placecell.doctor.mend import freeze as freeze
-    from placecell.doctor.mend import init_ as init_
     from placecell.doctor.mend import param_groups as param_groups
     from placecell.doctor.mend import resize as resize
     from placecell.encodings import AlibiPE as AlibiPE

@@ -84,8 +84,13 @@ def test_init_refuses_fixed_and_relative_tables() -> None:
     ("options", "words"),
     [
         ({"sigma": 0.1, "rho": 0.2}, "found both"),
-        ({"sigma": -1.0}, "sigma: expected"),
-        ({"rho": 1.0}, "between 0 and 1"),
+        ({"sigma": -1.0}, "sigma must be a finite number, at least 0, not -1.0"),
+        ({"sigma": "auto"}, "sigma must be a finite number"),
+        ({"sigma": True}, "sigma must be a finite number"),
+        ({"rho": 1.0}, "rho must be a finite number, above 0 and below 1, not 1.0"),
+        ({"rho": [0.2]}, "rho must be a finite number"),
+        ({"names": "position"}, "unknown table 'position'"),
+        ({"names": 3}, "unknown table '3'"),
     ],
 )
 def test_init_checks_its_options(options: dict[str, float], words: str) -> None:

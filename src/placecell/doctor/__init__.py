@@ -16,10 +16,11 @@ import torch
 
 from placecell.doctor.checkpoint import load_checkpoint, read_checkpoint
 from placecell.doctor.compare import Against, Costs
+from placecell.doctor.draw import Change, init_
 from placecell.doctor.examination import examine, examine_tensor
 from placecell.doctor.find import Table, Tables, find_tables
 from placecell.doctor.measure import AsBuilt, share_of_position
-from placecell.doctor.mend import Change, extend, freeze, init_, param_groups, resize
+from placecell.doctor.mend import extend, freeze, param_groups, resize
 from placecell.doctor.report import Finding, Report, TableReport
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -92,6 +92,24 @@ def _restore(now: dict[str, Any], before: dict[str, Any]) -> None:
     for key, value in before.items():
         if now.get(key) is not value:
             now[key] = value
+
+
+@contextlib.contextmanager
+def put_back_on_error(modules: Iterable[Any], tensors: Iterable[Tensor]) -> Iterator[None]:
+    """Put attributes and buffers of modules, and tensors, back if the block fails."""
+    attributes = [(vars(module), dict(vars(module))) for module in modules]
+    buffers = [buffer for held, _ in attributes for buffer in held["_buffers"].values()]
+    stored = [tensor for tensor in [*tensors, *buffers] if tensor is not None]
+    values = [(tensor, tensor.detach().clone()) for tensor in stored]
+    try:
+        yield
+    except BaseException:
+        for held, before in attributes:
+            _restore(held, before)
+        with torch.no_grad():
+            for tensor, value in values:
+                tensor.copy_(value)
+        raise
 
 
 @contextlib.contextmanager

@@ -1,155 +1,17 @@
-"""What people do to a position table: set its scale, resize it, freeze it, keep it from decay."""
+"""What people do to a position table: resize it, freeze it, keep it from decay."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from placecell.doctor.compare import row_axis
-from placecell.doctor.find import Table, Tables, find_tables, stored_tensors
+from placecell.doctor.find import find_tables
 from placecell.doctor.guard import unwrap
-from placecell.doctor.measure import as_built
-from placecell.encodings.learnable import AUTO_SHARE
 from placecell.errors import InputError, unknown
 from placecell.seeds import torch_stream
-
-
-@dataclass(frozen=True)
-class Change:
-    """What `init_` did to one table.
-
-    Attributes
-    ----------
-    name : str
-    sigma : float
-        Standard deviation of what is joined with the tokens now.
-    before : float
-        The same before.
-    rho : float
-        The share of positions now.
-    """
-
-    name: str
-    sigma: float
-    before: float
-    rho: float
-
-    def __str__(self) -> str:
-        return f"{self.name}: σ {self.before:.4g} → {self.sigma:.4g}, share ρ {self.rho:.3g}"
-
-
-def init_(
-    model: nn.Module,
-    example: Any,
-    *,
-    sigma: float | None = None,
-    rho: float | None = None,
-    names: Iterable[str] | None = None,
-    seed: int = 0,
-) -> list[Change]:
-    """Draw a model's absolute position tables anew, in place, at a given scale.
-
-    Each table becomes σ·z with z from a stream of its own: the same seed with another σ has the
-    same z, and no other random number of the program moves. σ is the standard deviation of what is
-    joined with the tokens: where the model multiplies the table on the way, that is made up for.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-    example
-        What the model takes: a tensor, a tuple of arguments or a dict of keywords.
-    sigma : float, optional
-        The standard deviation.
-    rho : float, optional
-        Instead of σ: the share of positions to reach, between 0 and 1 (see `share_of_position`).
-        Without either it is 0.4, the rule of docs/which_sigma.md.
-    names : iterable of str, optional
-        The tables to set; None takes every absolute table. A fixed or relative one is refused.
-    seed : int
-
-    Returns
-    -------
-    list of Change
-        What was done; print it.
-
-    Examples
-    --------
-    >>> import torch
-    >>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), placecell.LearnablePE(16, 8, sigma=1.0))
-    >>> (change,) = placecell.init_(model, torch.randn(64, 16, 3), sigma=0.02)
-    >>> round(change.sigma, 3)
-    0.02
-    """
-    if sigma is not None and rho is not None:
-        raise InputError("init_: expected sigma or rho, found both.")
-    if sigma is None and rho is None:
-        rho = AUTO_SHARE
-    if sigma is not None and not 0 <= sigma < float("inf"):
-        raise InputError(f"sigma: expected a number from 0 on, found {sigma}.")
-    if rho is not None and not 0 < rho < 1:
-        raise InputError(f"rho: expected a number between 0 and 1, found {rho}.")
-    tables = find_tables(model, example)
-    chosen = _chosen(tables, names)
-    tensors = stored_tensors(unwrap(model))
-    before = as_built(model, example, tables)
-    for table in chosen:
-        z = torch.randn(table.shape, generator=torch_stream(seed, f"doctor/init/{table.name}"))
-        _write(tensors[table.name], z * (1.0 if sigma is None else sigma))
-    if sigma != 0:
-        drawn = as_built(model, example, tables)
-        for table in chosen:
-            now = drawn[table.name]
-            if now.sigma > 0:
-                wanted = sigma if sigma is not None else _sigma_for(float(rho or 0), now)
-                _write(tensors[table.name], tensors[table.name] * (wanted / now.sigma))
-    after = as_built(model, example, tables)
-    return [
-        Change(t.name, after[t.name].sigma, before[t.name].sigma, after[t.name].rho) for t in chosen
-    ]
-
-
-def _sigma_for(rho: float, now: Any) -> float:
-    """Return the σ that has a share, from a measurement at another σ: both are variances."""
-    if not 0 < now.rho < 1:
-        raise InputError("rho: the example does not vary where the table is added; give sigma.")
-    content = now.sigma**2 * (1 - now.rho) / now.rho
-    return float((content * rho / (1 - rho)) ** 0.5)
-
-
-def _chosen(tables: Tables, names: Iterable[str] | None) -> list[Table]:
-    if names is None:
-        absolute = [t for t in tables if t.kind == "absolute"]
-        chosen = [t for t in absolute if t.trainable]
-        if absolute and not chosen:
-            listed = ", ".join(t.name for t in absolute)
-            raise InputError(f"init_: {listed} is fixed, not trained; expected a trainable table.")
-        if not chosen:
-            found = str(tables).splitlines()[0]
-            raise InputError(f"init_: expected an absolute table, found none ({found}).")
-        return chosen
-    chosen = []
-    for name in names:
-        if name not in tables.names:
-            raise unknown("table", name, tables.names or ["none"])
-        table = tables[name]
-        if not table.trainable:
-            raise InputError(f"init_: {name} is fixed, not trained; its numbers are left alone.")
-        if table.kind in ("relative", "unknown") or table.how == "product":
-            raise InputError(
-                f"init_: {name} is {table.kind}; only tables that are joined with tokens have a σ "
-                "beside them."
-            )
-        chosen.append(table)
-    return chosen
-
-
-def _write(tensor: Tensor, values: Tensor) -> None:
-    with torch.no_grad():
-        tensor.copy_(values.to(tensor.device, tensor.dtype))
 
 
 def resize(table: Tensor, grid: tuple[int, int], *, before: int | None = None) -> Tensor:
@@ -329,6 +191,3 @@ def param_groups(
         {"name": "vectors", "params": vectors, "weight_decay": 0.0},
         {"name": "positions", "params": positions, "weight_decay": 0.0, **table_options},
     ]
-
-
-__all__ = ["Change", "extend", "freeze", "init_", "param_groups", "resize", "row_axis"]
