@@ -221,8 +221,8 @@ class LearnablePE(_Table):
                 self._calibrate(x)
             except InputError as error:
                 raise InputError(
-                    f'LearnablePE with sigma="auto" takes its σ from the first batch, and {error} '
-                    "Or give sigma a number."
+                    'LearnablePE with sigma="auto" takes its σ from the first batch, and '
+                    f"{str(error).removesuffix('.')}, or give sigma a number."
                 ) from None
         self._settled = True
 
