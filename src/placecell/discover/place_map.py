@@ -342,7 +342,9 @@ class PlaceMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         units = fitted.evidence.units
         if n_rows < TOO_FEW or units < FEWEST_UNITS:
             self.p_value_ = float("nan")
-            few = f"{n_rows} rows" if units >= FEWEST_UNITS else f"{units} of the groups in the test"
+            few = f"{n_rows} rows"
+            if units < FEWEST_UNITS:
+                few = f"{units} groups in the test"
             self.notes_.append(
                 f"{few} are too few for a test: whether there is anything is not known."
             )
