@@ -21,6 +21,11 @@ from which_sigma_curves import Curve, load, log_odds, rule
 from which_sigma_show import line, show_curves
 
 CHANGES = ("tokens / 4", "tokens × 4", "weights / 2", "weights × 2", "post-norm", "Adam")
+LABELS = {
+    "three runs": "three runs, the best at the end",
+    "three runs, after a third": "three runs, the best after a third",
+    "by norm": "ρ 0.4 with pre-norm, 0.8 with post-norm",
+}
 Choices = dict[str, Callable[[Curve], float]]
 
 
@@ -108,18 +113,19 @@ def draw(curves: list[Curve], named: Choices, path: Path) -> None:
         (1 + 1e-6, 3, "up to three times that", "#f2b134"),
         (3, np.inf, "more", "#c8432b"),
     )
+    names = [LABELS.get(n, n) for n in shown]
     left = np.zeros(len(shown))
     for low, high, label, colour in kinds:
         counts = np.array(
             [((regret[n] > low) | (low == 0)).astype(int) @ (regret[n] <= high) for n in shown]
         )
-        axes.barh(shown, counts, left=left, color=colour, label=label)
+        axes.barh(names, counts, left=left, color=colour, label=label)
         for y, (start, count) in enumerate(zip(left, counts, strict=True)):
             if count > 2:
                 axes.text(start + count / 2, y, str(count), ha="center", va="center", color="white")
         left += counts
     axes.set_xlim(0, len(curves))
-    axes.set_xlabel(f"settings, of {len(curves)} that nothing was chosen on")
+    axes.set_xlabel(f"settings, of {len(curves)} new ones")
     axes.set_title("What is lost against the best of six ρ", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=3)

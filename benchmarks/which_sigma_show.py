@@ -167,7 +167,7 @@ def main() -> None:
     given = parser.parse_args()
     curves = [load(s) for part in ("base", "varied", "more") for s in settings_of(part)]
     if given.keep:
-        parts = ("vit", "table", "long", "people")
+        parts = ("crossed", "fresh", "vit", "table", "long", "people")
         others = [load(s) for part in parts for s in settings_of(part)]
         every = curves + others
         keep([score for c in every for runs in c.runs.values() for score in runs])
