@@ -155,10 +155,15 @@ def test_a_loss_counts_where_much_is_told() -> None:
 
 
 def test_correlation_is_left_only_for_what_is_clearly_better() -> None:
-    kinds = [Told({"correlation": 1.0, "usual difference": 1.0}, 10_000)]
-    for agreement, best in ((0.84, "correlation"), (0.95, "usual difference")):
-        score = score_readouts(kinds, {"correlation": 0.8, "usual difference": agreement})
-        assert max(score, key=lambda name: score[name]) == best
+    def best(other: str, told: float, agreement: float) -> str:
+        kinds = [Told({"correlation": 1.0, other: told}, 10_000)]
+        score = score_readouts(kinds, {"correlation": 0.8, other: agreement})
+        return max(score, key=lambda name: score[name])
+
+    assert best("usual difference", 1.0, 0.84) == "correlation"
+    assert best("usual difference", 1.0, 0.95) == "usual difference"
+    assert best("usual difference", 1.05, 0.84) == "usual difference"
+    assert best("partial correlation", 1.0, 0.84) == "partial correlation"
 
 
 def test_where_only_the_network_finds_anything_pairs_have_less_to_say() -> None:

@@ -23,7 +23,9 @@ ALIKE = 15  # rows that are averaged
 MOST_RIDGE = 200  # columns that are predicted by regression
 NET_ROWS = 48  # on which the network is asked
 OWN = {"ablation": 1.0, "consensus": 0.5}  # how much of a read-out is the network's own
-FAMILIAR = 1.12  # correlation is taken unless another score is that many times larger
+LIKE_CORRELATION = ("rank correlation", "mutual information", "usual difference")
+FAMILIAR = 1.12  # by which their scores must be larger, if they tell no more than correlation
+NO_MORE = 1.01  # times what correlation tells
 DOUBT = 2.0  # of what is told, times the root of the number of values that it is measured on
 MOST_TRAIN, MOST_VALID, MOST_COLUMNS = 1200, 300, 32  # for the averages, which take time
 
@@ -193,14 +195,20 @@ def score_readouts(
     dict
         t⁴ × exp(−lost) × agreement × (1 − only_network² × (1 − own)): t is what is told as a share
         of the largest, and lost is how many nats less it is, both means over the kinds, by their
-        weights; own is how much of a read-out is the network's. That of plain correlation, which
-        everybody knows, counts for 12 % more.
+        weights; own is how much of a read-out is the network's. Read-outs that measure what plain
+        correlation does in other ways, and tell no more, must score 12 % more to take its place:
+        everybody knows correlation.
     """
     scores, weights = {}, [kind.weight for kind in kinds]
+    measured = {
+        name: np.average([kind.share_and_loss(name) for kind in kinds], axis=0, weights=weights)
+        for name in agreement
+    }
     for name, agreed in agreement.items():
-        beside = [kind.share_and_loss(name) for kind in kinds]
-        share, lost = np.average(beside, axis=0, weights=weights)
+        share, lost = measured[name]
         heard = 1 - only_network**2 * (1 - OWN.get(name, 0.0))
-        known = FAMILIAR if name == "correlation" else 1.0
-        scores[name] = float(share**4 * np.exp(-lost) * agreed * heard * known)
+        scores[name] = float(share**4 * np.exp(-lost) * agreed * heard)
+        if name in LIKE_CORRELATION and "correlation" in measured:
+            no_more = share <= NO_MORE * measured["correlation"][0]
+            scores[name] /= FAMILIAR if no_more else 1.0
     return scores

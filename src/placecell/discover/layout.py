@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist, squareform
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-LEAST = 0.3  # of the largest similarity: parts that hardly touch are not drawn further apart
+LEAST = 0.2  # of the largest similarity: parts that hardly touch are not drawn further apart
 BALANCE_ROUNDS = 20
 QUIETEST = 0.5  # of the median scale: a quieter column is not made as loud as the others
 JOINED = 4  # nearest columns that a column is joined to
