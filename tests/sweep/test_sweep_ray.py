@@ -215,7 +215,7 @@ def test_a_node_removed_in_mid_sweep_costs_nothing(
     until(lambda: all((folder / "checkpoint.safetensors").exists() for folder in folders))
     cluster.stdin.write("\n")
     cluster.stdin.flush()
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     assert json.loads(out)["counts"] == {"done": 2}
     assert sorted(len(attempts(folder)) for folder in folders) == [1, 2]
