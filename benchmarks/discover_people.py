@@ -99,11 +99,11 @@ def measure(known: Known, seed: int) -> dict[str, Any]:
 
 def show(measured: dict[str, list[dict[str, float]]]) -> None:
     """Means over tables, and ours less each rival, paired, with intervals."""
-    for kind in ("session", "other"):
+    for kind in ("session", "other", ""):
         some = [tables for name, tables in measured.items() if name.startswith(kind)]
         mean = {k: np.array([np.mean([t[k] for t in tables]) for tables in some])
                 for k in some[0][0]}  # fmt: skip
-        print(f"\n{kind}: {len(some)} tables; ours {mean['ours'].mean():.3f}\n")
+        print(f"\n{kind or 'all'}: {len(some)} tables; ours {mean['ours'].mean():.3f}\n")
         print("| rival | ARI | ours less it | ours above it in |\n|---|---|---|---|")
         for name in sorted(mean, key=lambda n: -mean[n].mean()):
             if name == "ours":
